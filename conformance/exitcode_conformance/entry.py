@@ -1,0 +1,69 @@
+"""The lines of a recording that a history is made of: watch events, and what the harness did itself."""
+
+from typing import Any, Literal
+
+from exitcode_conformance.frozen import Frozen
+
+WatchVerb = Literal["ADDED", "MODIFIED", "DELETED"]
+
+
+class Event(Frozen):
+    """One watch event. Its order is the order of arrival; within one resource that is the API server's order."""
+
+    type: Literal["event"] = "event"
+    seq: int
+    """Number of the line within the recording, from 1, without gaps over events, actions and verdicts."""
+    time: float
+    """Seconds since the run began, on the monotonic clock of the harness."""
+    scenario: str | None
+    """The scenario that the object belongs to; None if it belongs to none (another job of the namespace)."""
+    resource: str
+    """Plural resource name: `pods`, `services`, `events`, `tfjobs`, `pytorchjobs`."""
+    verb: WatchVerb
+    object: dict[str, Any]
+    """The object as the API server sent it, without metadata.managedFields."""
+
+
+class Action(Frozen):
+    """Something the harness (not the operator) did or noticed."""
+
+    type: Literal["action"] = "action"
+    seq: int
+    time: float
+    scenario: str | None
+    """The scenario it was done for; None for what concerns the whole run (operator started, exited)."""
+    action: Literal[
+        "submit",
+        "set-outcome",
+        "step-reached",
+        "step-timed-out",
+        "delete-job",
+        "settled",
+        "complete",
+        "witness-submitted",
+        "operator-started",
+        "operator-exited",
+        "harness-error",
+    ]
+    detail: dict[str, Any] = {}
+
+
+Entry = Event | Action
+
+
+class VerdictLine(Frozen):
+    """A verdict as the recording keeps it."""
+
+    type: Literal["verdict"] = "verdict"
+    seq: int
+    time: float
+    requirement: str
+    subject: str
+    """What stands in the brackets of the test id: a scenario's id, or the name of a comparison of several."""
+    scenarios: tuple[str, ...]
+    verdict: str
+    """A value of `verdict.Verdict`."""
+    expected: str
+    seen: str
+    deciding: tuple[int, ...] = ()
+    observed_class: str | None = None
