@@ -1,0 +1,107 @@
+"""The first and the last line of a recording: what was about to be run, and what came of it."""
+
+from typing import Literal
+
+from exitcode_conformance.frozen import Frozen
+from exitcode_conformance.scenario import Scenario
+from exitcode_conformance.timeouts import Timeouts
+from pydantic import AwareDatetime, Field
+
+FORMAT: Literal[1] = 1
+"""The version of the format that this module writes, and the only one that it reads."""
+
+Level = Literal["MUST", "SHOULD", "INFO"]
+Planned = Literal["run", "not-supported", "waived", "not-run"]
+
+
+class OperatorIdentity(Frozen):
+    """Who was certified: what of the operator's description the report shows and the checks judge by."""
+
+    name: str
+    version: str
+    project: str
+    url: str | None = None
+    start: Literal["process", "manifests", "none"]
+    """How the operator came to run; `none` where it was there already."""
+    kinds: tuple[str, ...]
+    features: tuple[str, ...]
+    labels: str | None = None
+    """The generation of label keys that the operator writes."""
+    clean_pod_policy: str | None = None
+    """The default that its description declares; None where it declares none."""
+    waivers: dict[str, str] = Field(default_factory=dict)
+    """Requirement id → the reason why the operator asks not to be judged by it."""
+
+
+class ClusterIdentity(Frozen):
+    """What it ran on."""
+
+    address: str
+    """As the user gave it: `embedded`, `kind`, `kubeconfig:PATH`."""
+    type: Literal["embedded", "kind", "kubeconfig"]
+    server_version: str
+    nodes: tuple[str, ...] = ()
+    note: str | None = None
+
+
+class ContractIdentity(Frozen):
+    """What the operator promised."""
+
+    id: str
+    version: str
+    digest: str
+    """SHA-256 of the contract's file, in hexadecimal."""
+    claims: dict[int, str]
+    """Exit code → its class. A code that is not here is undefined."""
+    no_code: str | None = None
+    """The class of a failure that has no code at all; None where the contract is silent."""
+
+
+class PlannedCase(Frozen):
+    """One (requirement, subject) of the plan, and all that a report says of it, registry or not."""
+
+    requirement: str
+    subject: str
+    """What stands in the brackets of the test id."""
+    scenarios: tuple[str, ...]
+    level: Level
+    feature: str
+    sentence: str
+    source: str
+    planned: Planned = "run"
+    reason: str | None = None
+    """Why it is not run; None where it is."""
+
+
+class Header(Frozen):
+    """The first line."""
+
+    type: Literal["header"] = "header"
+    format: Literal[1] = FORMAT
+    suite_version: str
+    run_id: str
+    operator: OperatorIdentity
+    cluster: ClusterIdentity
+    contract: ContractIdentity
+    profile: str
+    namespace: str
+    started_at: AwareDatetime
+    timeouts: Timeouts
+    scenarios: dict[str, Scenario]
+    plan: tuple[PlannedCase, ...]
+    reproduce: tuple[str, ...]
+    """The command line that runs the same again, one entry an argument."""
+
+
+class Footer(Frozen):
+    """The last line. A recording without it was cut short, or is still being written."""
+
+    type: Literal["footer"] = "footer"
+    lines: dict[str, int]
+    """Line type (`event`, `action`, `verdict`) → how many there are."""
+    verdicts: dict[str, int]
+    """Value of `verdict.Verdict` → how many verdict lines say so."""
+    finished_at: AwareDatetime
+    exit_status: int = Field(ge=0, le=255)
+    sha256: str
+    """Of all bytes before this line, line ends included, in hexadecimal."""
