@@ -105,7 +105,7 @@ class Scenario(Frozen):
     """One job and all that is done to it. Values that are not in `outcomes` run until they are stopped."""
 
     id: str
-    """Stable, readable, a DNS label of at most 40 characters: it is the job's name as well."""
+    """Stable, readable, a DNS label of at most 48 characters: it is the job's name as well."""
     kind: str
     """The job kind, such as `TFJob`."""
     groups: tuple[ReplicaGroup, ...]
@@ -124,8 +124,8 @@ class Scenario(Frozen):
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "Scenario":
-        if not re.fullmatch(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", self.id):
-            raise ValueError(f"scenario id {self.id!r} is not a DNS label of at most 40 characters")
+        if not re.fullmatch(r"[a-z]([a-z0-9-]{0,46}[a-z0-9])?", self.id):
+            raise ValueError(f"scenario id {self.id!r} is not a DNS label of at most 48 characters")
         known = set(self.replica_names())
         named = set(self.outcomes) | ({self.target} if self.target else set())
         named |= {s.replica for s in self.steps if isinstance(s, UntilAttempt | UntilSucceeded)}

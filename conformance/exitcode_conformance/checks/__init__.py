@@ -1,0 +1,1 @@
+"""The checks, one small module per requirement group. A check is pure: (history, contract) → judgement."""

@@ -1,0 +1,258 @@
+"""EXIT: what a code means under restartPolicy ExitCode."""
+
+from collections.abc import Sequence
+
+from exitcode_conformance import selection
+from exitcode_conformance.classification import (
+    Aftermath,
+    aftermath,
+    failed_in_time,
+    not_restarted,
+    observed_class,
+    restarted_in_time,
+)
+from exitcode_conformance.contract import CodeClass, Contract, ObservedClass
+from exitcode_conformance.history import History, Moment
+from exitcode_conformance.judging import Undecided, failed, judged, passed, unknown
+from exitcode_conformance.registry import Applies, comparison, requirement
+from exitcode_conformance.scenario import Scenario
+from exitcode_conformance.success_rule import deciding_replicas
+from exitcode_conformance.temporal import Finding, eventually
+from exitcode_conformance.verdict import Judgement
+
+DOCS = "Kubeflow documentation, training operator, restartPolicy ExitCode"
+
+
+def _has_class(*classes: CodeClass) -> Applies:
+    def applies(scenario: Scenario, contract: Contract) -> bool:
+        return selection.first_class(scenario, contract) in classes
+
+    return applies
+
+
+def _target(history: History) -> str:
+    target = history.scenario.target
+    assert target is not None, "every requirement of this group applies to scenarios with a target only"
+    return target
+
+
+def _class_name(history: History, after: Aftermath) -> str | None:
+    found = observed_class(history, after)
+    return found.value if found else None
+
+
+@requirement(
+    "EXIT-01",
+    "A container that exits 0 is not restarted, and its replica counts as succeeded.",
+    feature="restart-policy-exit-code",
+    source=DOCS,
+    applies=_has_class(CodeClass.SUCCESS),
+)
+def success_is_final(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    target = _target(history)
+    expected = f"{target} exits 0, is not restarted, and replicaStatuses counts it as succeeded"
+    after = aftermath(history, target)
+    kind = history.scenario.group_of(target).type
+    counted = next(
+        (
+            Moment(seq=v.seq, time=v.time, what=f"replicaStatuses.{kind}.succeeded is {v.replica_statuses[kind]['succeeded']}")
+            for v in history.job_versions
+            if int((v.replica_statuses.get(kind) or {}).get("succeeded") or 0) >= 1 and v.seq > after.ended.seq
+        ),
+        None,
+    )
+    findings = [
+        not_restarted(history, after),
+        eventually(
+            history,
+            since=after.ended,
+            bound="state",
+            found=counted,
+            missing=f"replicaStatuses.{kind} did not count it as succeeded",
+        ),
+    ]
+    return judged(expected, findings, observed_class=_class_name(history, after))
+
+
+@requirement(
+    "EXIT-02",
+    "A permanent code is not restarted, and the job fails.",
+    feature="restart-policy-exit-code",
+    source=DOCS,
+    applies=_has_class(CodeClass.PERMANENT),
+)
+def permanent_is_final(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    after = aftermath(history, _target(history))
+    expected = f"{_target(history)} ends with {after.code}, is not restarted, and the job becomes Failed"
+    findings = [not_restarted(history, after), failed_in_time(history, after)]
+    return judged(expected, findings, observed_class=_class_name(history, after))
+
+
+def _restarted(history: History) -> Judgement:
+    after = aftermath(history, _target(history))
+    expected = f"{_target(history)} ends with {after.code}, is restarted, and the job does not fail because of it"
+    findings = [restarted_in_time(history, after)]
+    if after.failed is not None:
+        findings.append(
+            Finding(
+                holds=False,
+                seen=f"the job became Failed {after.failed.time - after.ended.time:.1f} s after {after.ended.what}",
+                deciding=(after.ended.seq, after.failed.seq),
+            )
+        )
+    return judged(expected, findings, observed_class=_class_name(history, after))
+
+
+@requirement(
+    "EXIT-03",
+    "A retryable code is restarted, and the job does not fail because of it.",
+    feature="restart-policy-exit-code",
+    source=DOCS,
+    applies=_has_class(CodeClass.RETRYABLE),
+)
+def retryable_is_restarted(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    return _restarted(history)
+
+
+@requirement(
+    "EXIT-04",
+    "138, the code reserved for the user's own retryable errors, is restarted.",
+    feature="restart-policy-exit-code",
+    source=DOCS,
+    applies=_has_class(CodeClass.USER_RETRYABLE),
+)
+def user_retryable_is_restarted(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    return _restarted(history)
+
+
+def _compared(histories: Sequence[History], what: str) -> Judgement:
+    """Whether all histories show one class for the first end of their target."""
+    expected = f"one class for {what} in all {len(histories)} scenarios"
+    shown: dict[ObservedClass, tuple[str, Aftermath]] = {}
+    open_ones: list[str] = []
+    for history in histories:
+        try:
+            after = aftermath(history, _target(history))
+        except Undecided as undecided:
+            open_ones.append(f"{history.scenario.id}: {undecided.why}")
+            continue
+        found = observed_class(history, after)
+        if found is None:
+            open_ones.append(f"{history.scenario.id}: the class is not certain")
+        else:
+            shown.setdefault(found, (history.scenario.id, after))
+    lines = [after.ended.seq for _, after in shown.values()]
+    seen = ", ".join(f"{found} in {name}" for found, (name, _) in shown.items())
+    if len(shown) > 1:
+        return failed(expected, seen, *lines)
+    if open_ones:
+        return unknown(expected, "; ".join(open_ones[:3]), *lines)
+    return passed(expected, f"{next(iter(shown))} in all of them", *lines)
+
+
+def _is_plain(scenario: Scenario) -> bool:
+    """A scenario about one code of one replica under ExitCode."""
+    return (
+        selection.target_policy(scenario) == "ExitCode"
+        and scenario.manifest is None
+        and bool(scenario.outcomes.get(scenario.target or ""))
+        and selection.script_codes(scenario)[0] is not None
+    )
+
+
+def _by_code(scenario: Scenario, contract: Contract) -> str | None:
+    if not _is_plain(scenario) or selection.first_class(scenario, contract) is CodeClass.UNDEFINED:
+        return None
+    return selection.outcome_name(scenario.outcomes[scenario.target or ""][0])
+
+
+@comparison(
+    "EXIT-06",
+    "The class of a code is the same for every replica type and index of a kind, and for every kind.",
+    feature="restart-policy-exit-code",
+    source=f"{DOCS}: the table names no type and no kind",
+    group_by=_by_code,
+)
+def same_class_everywhere(histories: Sequence[History], contract: Contract) -> Judgement:  # noqa: ARG001
+    return _compared(histories, "the same code of any replica of any kind")
+
+
+def _by_replica_type(scenario: Scenario, contract: Contract) -> str | None:
+    code = _by_code(scenario, contract)
+    if code is None or scenario.target is None:
+        return None
+    return f"{scenario.kind.lower()}-{scenario.target.rpartition('-')[0]}-{code}"
+
+
+@comparison(
+    "EXIT-07",
+    "The class of a code does not depend on what the siblings do.",
+    feature="restart-policy-exit-code",
+    source=f"{DOCS}: the table speaks of the container's code alone",
+    group_by=_by_replica_type,
+)
+def same_class_whatever_siblings_do(histories: Sequence[History], contract: Contract) -> Judgement:  # noqa: ARG001
+    return _compared(histories, "the same code of the same replica type, whatever the siblings do")
+
+
+def _by_place_and_code(scenario: Scenario, contract: Contract) -> str | None:
+    if _by_code(scenario, contract) is None or scenario.target is None:
+        return None
+    code = selection.script_codes(scenario)[0]
+    if code is None or code < 129:
+        return None
+    return f"{scenario.kind.lower()}-{scenario.target}-{code}-{selection.topology(scenario)}"
+
+
+@comparison(
+    "EXIT-09",
+    "A code that comes of a real signal is treated as the same code returned by exit.",
+    feature="restart-policy-exit-code",
+    source="POSIX shell: a command ended by signal n shows 128+n; the kubelet reports that number",
+    group_by=_by_place_and_code,
+)
+def signal_is_as_good_as_code(histories: Sequence[History], contract: Contract) -> Judgement:  # noqa: ARG001
+    return _compared(histories, "a code of exit and of a signal")
+
+
+def _is_sequence(scenario: Scenario, contract: Contract) -> bool:
+    codes = selection.script_codes(scenario)
+    if selection.target_policy(scenario) != "ExitCode" or len(codes) < 2 or scenario.manifest is not None:
+        return False
+    last = codes[-1]
+    if last is None or selection.retryable_runs(scenario, contract) != len(codes) - 1:
+        return False
+    if contract.class_of(last) is CodeClass.PERMANENT:
+        return True
+    return last == 0 and deciding_replicas(scenario) == (scenario.target,)
+
+
+@requirement(
+    "EXIT-12",
+    "Retryable codes and then 0 end in success after exactly that many restarts; and then a permanent one, in failure.",
+    feature="restart-policy-exit-code",
+    source=f"{DOCS}: each code is judged by itself",
+    applies=_is_sequence,
+)
+def sequence_is_followed(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    target = _target(history)
+    codes = selection.script_codes(history.scenario)
+    wanted = "Succeeded" if codes[-1] == 0 else "Failed"
+    expected = f"{target} ends with {', '.join(map(str, codes))} in this order; then the job is {wanted}, {len(codes) - 1} restarts"
+    findings: list[Finding] = []
+    for number in range(1, len(codes)):
+        after = aftermath(history, target, number)
+        findings.append(restarted_in_time(history, after))
+        if after.successor is None or after.failed is not None:
+            findings.append(
+                Finding(holds=None if after.failed is None else False, seen=f"the sequence broke off after attempt {number}", deciding=(after.ended.seq,))
+            )
+            return judged(expected, findings)
+    last = aftermath(history, target, len(codes))
+    findings.append(not_restarted(history, last))
+    terminal = history.terminal
+    found = terminal[1] if terminal and terminal[0] == wanted else None
+    findings.append(
+        eventually(history, since=last.ended, bound="terminal", found=found, missing=f"the job did not become {wanted}")
+    )
+    return judged(expected, findings)

@@ -1,0 +1,129 @@
+"""IDENT: names, labels and owners of pods and services."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from exitcode_conformance import selection
+from exitcode_conformance.contract import Contract
+from exitcode_conformance.entry import Event
+from exitcode_conformance.history import History, Moment
+from exitcode_conformance.judging import Undecided, failed, judged, passed
+from exitcode_conformance.pods import LABEL_GENERATIONS, labels_of
+from exitcode_conformance.premise import must_have_been_submitted, must_have_pods
+from exitcode_conformance.registry import requirement
+from exitcode_conformance.success_rule import deciding_replicas
+from exitcode_conformance.temporal import eventually
+from exitcode_conformance.verdict import Judgement
+
+SOURCE = "training-operator, the controllers of all releases"
+
+
+@requirement(
+    "IDENT-01",
+    "Pods are named <job>-<type>-<index>, one for each index.",
+    feature="identity",
+    source=SOURCE,
+    applies=selection.everything,
+)
+def pods_are_named(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    wanted = {f"{history.job_name}-{replica}" for replica in history.scenario.replica_names()}
+    expected = f"pods named {', '.join(sorted(wanted))}, and no others"
+    submitted = must_have_been_submitted(history)
+    first: dict[str, Moment] = {}
+    for pod in history.incarnations:
+        if pod.name not in wanted:
+            return failed(expected, f"a pod named {pod.name}", pod.created.seq)
+        first.setdefault(
+            pod.name, Moment(seq=pod.created.seq, time=pod.created.time, what=f"{pod.name} was created")
+        )
+    missing = sorted(wanted - set(first))
+    stopped = history.terminal[1] if history.terminal else history.job_deletion
+    if missing and stopped is not None and first:
+        raise Undecided(f"the job ended before {', '.join(missing)} was created", stopped.seq)
+    last = None if missing else max(first.values(), key=lambda m: m.seq)
+    found = eventually(
+        history, since=submitted, bound="created", found=last, missing=f"no pod named {', '.join(missing)}"
+    )
+    return judged(expected, [found])
+
+
+@requirement(
+    "IDENT-02",
+    "Labels of every pod carry job, type, index, and operator or group.",
+    feature="identity",
+    source=f"{SOURCE}; label keys of each generation",
+    applies=selection.everything,
+)
+def pods_are_labelled(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    expected = "labels of one known generation with the job's name, the replica's type and index, and the operator"
+    pods = must_have_pods(history)
+    for pod in pods:
+        problems = [_label_problem(labels_of(pod.first), keys, history.job_name, pod.replica) for keys in LABEL_GENERATIONS]
+        if all(problems):
+            return failed(expected, f"{pod.name}: {problems[0]}", pod.created.seq)
+    return passed(expected, f"{len(pods)} pod(s), all labelled", *(p.created.seq for p in pods[:3]))
+
+
+def _label_problem(labels: Mapping[str, str], keys: Mapping[str, str], job: str, replica: str | None) -> str | None:
+    kind, _, index = (replica or "").rpartition("-")
+    for what, wanted in (("job", job), ("type", kind), ("index", index)):
+        seen = labels.get(keys[what])
+        if seen is None or (seen.lower() if what == "type" else seen) != wanted:
+            return f"label {keys[what]} is {seen!r}, expected {wanted!r}"
+    return None if labels.get(keys["operator"]) else f"no label {keys['operator']}"
+
+
+@requirement(
+    "IDENT-03",
+    "Pods and services have exactly one controller owner: the job, by UID.",
+    feature="identity",
+    source=f"{SOURCE}; Kubernetes documentation, owners and dependents",
+    applies=selection.everything,
+)
+def owner_is_the_job(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    expected = f"one ownerReference with controller true, whose uid is the job's: {history.job_uid}"
+    must_have_pods(history)
+    owned = [e for e in history.events if e.resource in ("pods", "services") and e.verb == "ADDED"]
+    for event in owned:
+        problem = _owner_problem(event, history.job_uid)
+        if problem:
+            return failed(expected, f"{event.resource[:-1]} {event.object['metadata']['name']}: {problem}", event.seq)
+    return passed(expected, f"{len(owned)} objects, all owned by the job", *(e.seq for e in owned[:3]))
+
+
+def _owner_problem(event: Event, uid: str | None) -> str | None:
+    references: list[Mapping[str, Any]] = event.object["metadata"].get("ownerReferences") or []
+    controllers = [r for r in references if r.get("controller") is True]
+    if len(controllers) != 1:
+        return f"{len(controllers)} controller owners"
+    if controllers[0].get("uid") != uid:
+        return f"its owner is {controllers[0].get('kind')} {controllers[0].get('uid')}"
+    return None
+
+
+@requirement(
+    "IDENT-04",
+    "The role label `master` marks the chief's or master's pod, or worker 0 where there is none.",
+    feature="identity",
+    source=f"{SOURCE}; label job-role",
+    applies=selection.everything,
+)
+def master_is_marked(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    leader = _leader(history)
+    expected = f"the role label master on {leader} and on no other pod"
+    pods = must_have_pods(history)
+    keys = [generation["role"] for generation in LABEL_GENERATIONS]
+    seen_leader = False
+    for pod in pods:
+        marked = any(labels_of(pod.first).get(key) == "master" for key in keys)
+        if marked != (pod.replica == leader):
+            return failed(expected, f"{pod.name} is {'' if marked else 'not '}marked as master", pod.created.seq)
+        seen_leader = seen_leader or pod.replica == leader
+    if not seen_leader:
+        raise Undecided(f"{leader} was never created")
+    return passed(expected, f"{leader} is marked, the others are not", pods[0].created.seq)
+
+
+def _leader(history: History) -> str:
+    leaders = [g for g in history.scenario.groups if g.type in history.kind.leaders]
+    return deciding_replicas(history.scenario)[0] if leaders else "worker-0"

@@ -1,0 +1,296 @@
+"""RESTART: how a restart is done, by the operator under ExitCode and by the kubelet under the other policies."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from exitcode_conformance import selection
+from exitcode_conformance.classification import aftermath, failed_in_time, not_restarted
+from exitcode_conformance.contract import Contract
+from exitcode_conformance.history import History, Moment
+from exitcode_conformance.judging import Undecided, failed, judged, passed
+from exitcode_conformance.pods import Incarnation, labels_of
+from exitcode_conformance.premise import must_have_pods
+from exitcode_conformance.registry import Applies, requirement
+from exitcode_conformance.scenario import RestartPolicy, Scenario
+from exitcode_conformance.temporal import Finding, eventually, never
+from exitcode_conformance.verdict import Judgement
+
+DOCS = "Kubeflow documentation, training operator, restartPolicy"
+KUBELET = "Kubernetes documentation, pod lifecycle, container restart policy"
+
+
+def operator_restarts(history: History) -> Iterator[tuple[Incarnation, Incarnation]]:
+    """Pairs of a pod and the pod that took its place, for every replica under ExitCode."""
+    for replica in history.scenario.replica_names():
+        if history.scenario.group_of(replica).restart_policy == "ExitCode":
+            pods = history.incarnations_of(replica)
+            yield from zip(pods, pods[1:], strict=False)
+
+
+def must_have_restarted(history: History) -> list[tuple[Incarnation, Incarnation]]:
+    """At least one operator-made restart was seen."""
+    must_have_pods(history)
+    pairs = list(operator_restarts(history))
+    if not pairs:
+        raise Undecided("no pod was ever created in place of a failed one")
+    return pairs
+
+
+def _born(pod: Incarnation) -> Moment:
+    return Moment(seq=pod.created.seq, time=pod.created.time, what=f"{pod.name} was created again")
+
+
+@requirement(
+    "RESTART-01",
+    "Under ExitCode the operator deletes the failed pod and creates a new one: same name, type and index, new UID, "
+    "restartCount 0.",
+    feature="restart-policy-exit-code",
+    source=DOCS,
+    applies=selection.expects_restart,
+)
+def restart_is_a_new_pod(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    expected = "each restart is a new pod of the same name with restartCount 0, after the old one was deleted"
+    target = history.scenario.target or ""
+    in_place = next((a for a in history.attempts(target) if a.in_place), None)
+    if in_place is not None:
+        return failed(expected, f"{target} was started again in place, in the pod it had", in_place.created_seq)
+    pairs = must_have_restarted(history)
+    lines: list[int] = []
+    for old, new in pairs:
+        lines += [old.created.seq, new.created.seq]
+        if new.name != old.name:
+            return failed(expected, f"{old.name} was followed by a pod named {new.name}", *lines[-2:])
+        if new.restart_count() != 0:
+            return failed(expected, f"{new.name} has restartCount {new.restart_count()}", *lines[-2:])
+        if old.deletion_asked is None:
+            return failed(expected, f"the failed pod {old.name} was never deleted", *lines[-2:])
+    return passed(expected, f"{len(pairs)} restart(s), each a new pod of the same name", *lines)
+
+
+@requirement(
+    "RESTART-02",
+    "The old pod is gone before the new one exists; never two live pods of one index.",
+    feature="restart-policy-exit-code",
+    source=DOCS,
+    applies=selection.expects_restart,
+)
+def old_pod_goes_first(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    expected = "the removal of each failed pod is seen before the creation of its replacement"
+    pairs = must_have_restarted(history)
+    lines: list[int] = []
+    for old, new in pairs:
+        gone = old.deleted
+        if gone is None or gone.seq > new.created.seq:
+            return failed(expected, f"{new.name} was created while the old pod was still there", old.created.seq, new.created.seq)
+        lines += [gone.seq, new.created.seq]
+    return passed(expected, f"{len(pairs)} restart(s), in that order each", *lines)
+
+
+def _touched(history: History, replica: str, since: int) -> Moment | None:
+    """The first sign after line `since` that a replica which had no reason to restart was interfered with."""
+    limit = min(
+        (m.seq for m in (history.terminal[1] if history.terminal else None, history.job_deletion) if m is not None),
+        default=None,
+    )
+    pods = history.incarnations_of(replica)
+    signs: list[Moment] = []
+    for pod in pods[1:]:
+        signs.append(_born(pod))
+    for pod in pods:
+        asked = pod.deletion_asked
+        if asked is not None:
+            signs.append(Moment(seq=asked.seq, time=asked.time, what=f"{pod.name} was deleted"))
+    if history.scenario.group_of(replica).restart_policy == "ExitCode":
+        for attempt in history.attempts(replica):
+            if attempt.in_place:
+                what = f"{replica} was started again in place"
+                signs.append(Moment(seq=attempt.created_seq, time=attempt.created_time, what=what))
+    signs = [s for s in signs if s.seq > since and (limit is None or s.seq < limit)]
+    return min(signs, key=lambda s: s.seq, default=None)
+
+
+def _has_siblings(scenario: Scenario, contract: Contract) -> bool:
+    return selection.expects_restart(scenario, contract) and scenario.pod_count() > 1
+
+
+@requirement(
+    "RESTART-03",
+    "A restart leaves the other replicas alone: same UIDs, same restartCounts.",
+    feature="restart-policy-exit-code",
+    source=DOCS,
+    applies=_has_siblings,
+)
+def siblings_are_left_alone(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    expected = "no other replica's pod is deleted, replaced or restarted because of it"
+    after = aftermath(history, history.scenario.target or "")
+    if after.restarted is None:
+        raise Undecided("the target was never restarted", after.ended.seq)
+    findings = []
+    for replica in history.scenario.replica_names():
+        if replica != history.scenario.target:
+            if not history.incarnations_of(replica):
+                raise Undecided(f"{replica} was never created")
+            offence = _touched(history, replica, after.ended.seq)
+            findings.append(never(history, since=after.ended, offence=offence, until=after.restarted))
+    return judged(expected, findings[:1] if all(f.holds for f in findings) else findings)
+
+
+@requirement(
+    "RESTART-04",
+    "Pods of an ExitCode replica have pod restartPolicy Never; of any other policy, that policy.",
+    feature="restart-policy-exit-code",
+    source=f"{DOCS}; training-operator, the function that sets the pod's restart policy",
+    applies=selection.everything,
+)
+def pod_policy_is_right(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    expected = "spec.restartPolicy of every pod is Never under ExitCode, else the replica's own"
+    pods = must_have_pods(history)
+    for pod in pods:
+        if pod.replica not in history.scenario.replica_names():
+            continue
+        policy = history.scenario.group_of(pod.replica).restart_policy
+        wanted = "Never" if policy == "ExitCode" else policy
+        seen = pod.first["spec"].get("restartPolicy")
+        if seen != wanted:
+            return failed(expected, f"{pod.name} has restartPolicy {seen}, its replica {policy}", pod.created.seq)
+    return passed(expected, f"{len(pods)} pod(s), all right", *(p.created.seq for p in pods[:3]))
+
+
+def _under(policy: RestartPolicy) -> Applies:
+    def applies(scenario: Scenario, contract: Contract) -> bool:  # noqa: ARG001 - the signature of every selection
+        codes = selection.script_codes(scenario)
+        return selection.target_policy(scenario) == policy and bool(codes) and codes[0] is not None
+
+    return applies
+
+
+def _restarted_in_place(history: History) -> tuple[str, list[Finding]]:
+    after = aftermath(history, history.scenario.target or "")
+    expected = f"{after.attempt.replica} ends with {after.code} and is started again in the same pod, restartCount 1"
+    findings = [
+        eventually(
+            history,
+            since=after.ended,
+            bound="kubelet_restart",
+            found=after.restarted,
+            missing=f"{after.attempt.replica} was not restarted",
+        )
+    ]
+    if after.successor is not None and not after.successor.in_place:
+        seen = f"{after.attempt.replica} got a new pod instead of a restart in place"
+        findings.append(Finding(holds=False, seen=seen, deciding=(after.ended.seq, after.successor.created_seq)))
+    if after.failed is not None:
+        seen = f"the job became Failed after {after.ended.what}"
+        findings.append(Finding(holds=False, seen=seen, deciding=(after.ended.seq, after.failed.seq)))
+    return expected, findings
+
+
+@requirement(
+    "RESTART-05",
+    "Under Always the kubelet restarts the container in place after any exit, 0 included: same UID, restartCount grows.",
+    feature="restart-policy-always",
+    source=KUBELET,
+    applies=_under("Always"),
+)
+def always_restarts_in_place(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    expected, findings = _restarted_in_place(history)
+    return judged(expected, findings)
+
+
+@requirement(
+    "RESTART-06",
+    "Under OnFailure the kubelet restarts the container in place after a code other than 0, and not after 0.",
+    feature="restart-policy-on-failure",
+    source=KUBELET,
+    applies=_under("OnFailure"),
+)
+def on_failure_restarts_in_place(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    if selection.script_codes(history.scenario)[0] == 0:
+        after = aftermath(history, history.scenario.target or "")
+        return judged(f"{after.attempt.replica} exits 0 and is not started again", [not_restarted(history, after)])
+    expected, findings = _restarted_in_place(history)
+    return judged(expected, findings)
+
+
+def _fails_under_never(scenario: Scenario, contract: Contract) -> bool:
+    return _under("Never")(scenario, contract) and selection.script_codes(scenario)[0] != 0
+
+
+@requirement(
+    "RESTART-07",
+    "Under Never a failed container is not restarted, and the job fails.",
+    feature="restart-policy-never",
+    source=f"{KUBELET}; {DOCS}",
+    applies=_fails_under_never,
+)
+def never_is_never(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    after = aftermath(history, history.scenario.target or "")
+    expected = f"{after.attempt.replica} ends with {after.code}, is not restarted, and the job becomes Failed"
+    return judged(expected, [not_restarted(history, after), failed_in_time(history, after)])
+
+
+def _comparable(pod: Incarnation) -> Mapping[str, Any]:
+    """What the operator wrote into a pod; without what the API server, the scheduler and admission add to each."""
+    metadata = pod.first["metadata"]
+    spec = {k: v for k, v in pod.first["spec"].items() if k not in ("nodeName", "volumes", "tolerations")}
+    for group in ("containers", "initContainers"):
+        if group in spec:
+            spec[group] = [{k: v for k, v in c.items() if k != "volumeMounts"} for c in spec[group]]
+    owners = [{k: o.get(k) for k in ("uid", "kind", "controller")} for o in metadata.get("ownerReferences") or []]
+    return {"labels": labels_of(pod.first), "ownerReferences": owners, "spec": spec}
+
+
+@requirement(
+    "RESTART-08",
+    "The replacement carries the same labels, owner, spec and cluster environment as the first pod.",
+    feature="restart-policy-exit-code",
+    source=DOCS,
+    applies=selection.expects_restart,
+)
+def replacement_is_the_same(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    expected = "labels, ownerReferences and spec of each replacement equal those of the pod before it"
+    pairs = must_have_restarted(history)
+    for old, new in pairs:
+        before, now = _comparable(old), _comparable(new)
+        different = [part for part in before if before[part] != now[part]]
+        if different:
+            return failed(expected, f"{', '.join(different)} of {new.name} changed in the restart", old.created.seq, new.created.seq)
+    return passed(expected, f"{len(pairs)} replacement(s), all equal", *(new.created.seq for _, new in pairs))
+
+
+def _has_finished_sibling(scenario: Scenario, contract: Contract) -> bool:
+    return selection.expects_restart(scenario, contract) and bool(_finished_siblings(scenario))
+
+
+def _finished_siblings(scenario: Scenario) -> list[str]:
+    """Replicas that are scripted to exit 0 in their first attempt, and not to be started again by the kubelet."""
+    return [
+        replica
+        for replica, script in scenario.outcomes.items()
+        if replica != scenario.target
+        and selection.outcome_name(script[0]) == "exit0"
+        and scenario.group_of(replica).restart_policy != "Always"
+    ]
+
+
+@requirement(
+    "RESTART-10",
+    "A replica that has completed is not run again because a sibling restarts.",
+    feature="restart-policy-exit-code",
+    source=DOCS,
+    applies=_has_finished_sibling,
+)
+def finished_stays_finished(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+    expected = "the replicas that had succeeded keep their pods, or at least get no new ones"
+    pairs = [(o, n) for o, n in must_have_restarted(history) if n.replica == history.scenario.target]
+    findings = []
+    for sibling in _finished_siblings(history.scenario):
+        pods = history.incarnations_of(sibling)
+        done = pods[0].phase_reached("Succeeded") if pods else None
+        later = [new for _, new in pairs if done is not None and new.created.seq > done.seq]
+        if done is None or not later:
+            raise Undecided(f"no restart was seen after {sibling} had succeeded")
+        offence = _born(pods[1]) if len(pods) > 1 else None
+        since = Moment(seq=done.seq, time=done.time, what=f"{sibling} had succeeded")
+        findings.append(never(history, since=since, offence=offence, until=_born(later[0])))
+    return judged(expected, findings)

@@ -1,0 +1,100 @@
+"""Which class an operator showed for an exit code: what it did after one attempt of one replica ended."""
+
+from dataclasses import dataclass
+
+from exitcode_conformance.contract import ObservedClass
+from exitcode_conformance.history import History, Moment
+from exitcode_conformance.pods import Attempt
+from exitcode_conformance.premise import must_have_ended
+from exitcode_conformance.scenario import outcome_code
+from exitcode_conformance.temporal import Finding, eventually, never, seconds
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Aftermath:
+    """What followed the end of one attempt."""
+
+    attempt: Attempt
+    code: int
+    ended: Moment
+    successor: Attempt | None
+    """The next attempt of the same replica, wherever it ran."""
+    failed: Moment | None
+    """The job's failure, unless a later scripted end explains it."""
+
+    @property
+    def restarted(self) -> Moment | None:
+        """The appearance of the successor."""
+        next_one = self.successor
+        if next_one is None:
+            return None
+        how = "was started again in place" if next_one.in_place else "was created again"
+        return Moment(seq=next_one.created_seq, time=next_one.created_time, what=f"{next_one.replica} {how}")
+
+
+def aftermath(history: History, replica: str, number: int = 1) -> Aftermath:
+    """What followed the `number`-th attempt of a replica. Raises Undecided if that attempt did not end as scripted."""
+    attempt, end, ended = must_have_ended(history, replica, number)
+    successor = history.attempt(replica, number + 1)
+    failure = history.first_state("Failed")
+    if failure is not None and _explained_otherwise(history, attempt, failure):
+        failure = None
+    return Aftermath(attempt=attempt, code=end.code, ended=ended, successor=successor, failed=failure)
+
+
+def _explained_otherwise(history: History, attempt: Attempt, failure: Moment) -> bool:
+    """Whether an attempt that ended later, and before the failure, ended with something else than 0 by its script."""
+    assert attempt.ended is not None
+    for replica in history.scenario.replica_names():
+        for other in history.attempts(replica):
+            later = other.ended is not None and attempt.ended.seq < other.ended.seq <= failure.seq
+            if later and outcome_code(history.scenario.outcome_of(replica, other.number)) not in (0, None):
+                return True
+    return False
+
+
+def not_restarted(history: History, after: Aftermath) -> Finding:
+    """Whether the replica was left alone for the whole window, which begins when the job's failure was seen."""
+    terminal = history.terminal
+    later = terminal[1] if terminal and terminal[1].seq > after.ended.seq else None
+    return never(history, since=after.ended, offence=after.restarted, until=later)
+
+
+def restarted_in_time(history: History, after: Aftermath) -> Finding:
+    """Whether the replica was restarted within the bound `restart`."""
+    return eventually(
+        history,
+        since=after.ended,
+        bound="restart",
+        found=after.restarted,
+        missing=f"{after.attempt.replica} was not restarted",
+    )
+
+
+def failed_in_time(history: History, after: Aftermath) -> Finding:
+    """Whether the job failed within the bound `terminal`."""
+    return eventually(
+        history, since=after.ended, bound="terminal", found=after.failed, missing="the job did not become Failed"
+    )
+
+
+def observed_class(history: History, after: Aftermath) -> ObservedClass | None:
+    """The class that the operator showed; None where the evidence does not tell."""
+    if after.code == 0:
+        return _class_of_success(history, after)
+    if after.successor is not None:
+        if after.failed is not None:
+            return ObservedClass.RESTARTED_AND_FAILED
+        return ObservedClass.RESTARTED_IN_PLACE if after.successor.in_place else ObservedClass.RETRYABLE
+    alone = not_restarted(history, after)
+    if after.failed is not None:
+        return ObservedClass.PERMANENT if alone.holds else None
+    observed = history.end.time - after.ended.time
+    enough = observed >= max(seconds(history, "restart"), seconds(history, "terminal"))
+    return ObservedClass.IGNORED if alone.holds and enough else None
+
+
+def _class_of_success(history: History, after: Aftermath) -> ObservedClass | None:
+    if after.successor is not None:
+        return ObservedClass.RESTARTED_IN_PLACE if after.successor.in_place else ObservedClass.RETRYABLE
+    return ObservedClass.SUCCESS if not_restarted(history, after).holds and after.failed is None else None

@@ -1,0 +1,270 @@
+"""A history: the ordered record of one scenario's run, and the questions that checks ask of it.
+
+Nothing here judges. A history is cut at its `complete` action, so that what the harness does afterwards (it deletes
+the job to make room) can never count for or against the operator.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from exitcode_conformance.entry import Action, Entry, Event
+from exitcode_conformance.kinds import BY_PLURAL, KINDS, JobKind
+from exitcode_conformance.pods import Attempt, Incarnation, PodVersion, replica_of
+from exitcode_conformance.scenario import Scenario, outcome_code
+from exitcode_conformance.timeouts import Timeouts
+
+TERMINAL_STATES = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Moment:
+    """A point of the history: a line of the recording, its time in seconds, and what happened, for a person."""
+
+    seq: int
+    time: float
+    what: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobVersion:
+    """The job as one watch event showed it."""
+
+    seq: int
+    time: float
+    verb: str
+    object: Mapping[str, Any]
+
+    @property
+    def uid(self) -> str:
+        """metadata.uid."""
+        return str(self.object["metadata"]["uid"])
+
+    @property
+    def status(self) -> Mapping[str, Any]:
+        """The status, empty when there is none yet."""
+        return self.object.get("status") or {}
+
+    @property
+    def conditions(self) -> Sequence[Mapping[str, Any]]:
+        """status.conditions in the order in which the operator keeps them."""
+        found = self.status.get("conditions")
+        return [c for c in found if isinstance(c, Mapping)] if isinstance(found, list) else []
+
+    def is_true(self, condition: str) -> bool:
+        """Whether a condition of that type has status "True"."""
+        return any(c.get("type") == condition and c.get("status") == "True" for c in self.conditions)
+
+    @property
+    def state(self) -> str | None:
+        """The job's current state: the terminal condition if one is True, else the last True condition."""
+        true = [str(c.get("type")) for c in self.conditions if c.get("status") == "True"]
+        for condition in true:
+            if condition in TERMINAL_STATES:
+                return condition
+        return true[-1] if true else None
+
+    @property
+    def replica_statuses(self) -> Mapping[str, Mapping[str, Any]]:
+        """status.replicaStatuses, empty when there is none."""
+        return self.status.get("replicaStatuses") or {}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Witness:
+    """Something the operator did to an object of another scenario: proof that it was alive."""
+
+    seq: int
+    time: float
+    scenario: str | None
+    what: str
+
+
+class History:
+    """One scenario's record. `entries` are in the order of the recording; `witnesses` are those of the whole run."""
+
+    def __init__(
+        self,
+        *,
+        scenario: Scenario,
+        timeouts: Timeouts,
+        entries: Iterable[Entry],
+        witnesses: Sequence[Witness] = (),
+        run_actions: Sequence[Action] = (),
+    ) -> None:
+        self.scenario = scenario
+        self.timeouts = timeouts
+        self.entries: tuple[Entry, ...] = tuple(_until_complete(entries))
+        self._witnesses = witnesses
+        self.run_actions = tuple(run_actions)
+
+    @property
+    def kind(self) -> JobKind:
+        """The scenario's job kind."""
+        return KINDS[self.scenario.kind]
+
+    @property
+    def job_name(self) -> str:
+        """The name of the job in the cluster."""
+        return self.scenario.id
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the harness saw the scenario to its end."""
+        return any(a.action == "complete" for a in self.actions)
+
+    @cached_property
+    def actions(self) -> tuple[Action, ...]:
+        """What the harness did for this scenario."""
+        return tuple(e for e in self.entries if isinstance(e, Action))
+
+    def action(self, name: str) -> Action | None:
+        """The first action of that name."""
+        return next((a for a in self.actions if a.action == name), None)
+
+    @cached_property
+    def events(self) -> tuple[Event, ...]:
+        """The watch events of this scenario's objects."""
+        return tuple(e for e in self.entries if isinstance(e, Event))
+
+    @property
+    def end(self) -> Moment:
+        """The last moment that was observed."""
+        if not self.entries:
+            return Moment(seq=0, time=0.0, what="nothing was recorded")
+        last = self.entries[-1]
+        return Moment(seq=last.seq, time=last.time, what="the observation ended")
+
+    @property
+    def submitted(self) -> Moment | None:
+        """When the harness submitted the job."""
+        action = self.action("submit")
+        return Moment(seq=action.seq, time=action.time, what="the job was submitted") if action else None
+
+    # --- the job -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def job_versions(self) -> tuple[JobVersion, ...]:
+        """Every version of the job that the watch showed, its deletion included."""
+        return tuple(
+            JobVersion(seq=e.seq, time=e.time, verb=e.verb, object=e.object)
+            for e in self.events
+            if e.resource in BY_PLURAL
+        )
+
+    @property
+    def job_uid(self) -> str | None:
+        """The job's UID; None before it was seen."""
+        return self.job_versions[0].uid if self.job_versions else None
+
+    @cached_property
+    def states(self) -> tuple[tuple[str, Moment], ...]:
+        """The states that the job went through, each with the moment it was first seen; no state twice in a row."""
+        result: list[tuple[str, Moment]] = []
+        for version in self.job_versions:
+            state = version.state
+            if state is not None and (not result or result[-1][0] != state):
+                moment = Moment(seq=version.seq, time=version.time, what=f"the job says {state}")
+                result.append((state, moment))
+        return tuple(result)
+
+    def first_state(self, *names: str, since: int = 0) -> Moment | None:
+        """The first moment at or after line `since` at which the job says one of these states."""
+        return next((m for s, m in self.states if s in names and m.seq >= since), None)
+
+    @property
+    def terminal(self) -> tuple[str, Moment] | None:
+        """The first terminal state and its moment."""
+        return next(((s, m) for s, m in self.states if s in TERMINAL_STATES), None)
+
+    @property
+    def job_deletion(self) -> Moment | None:
+        """When the harness asked for the job's deletion."""
+        action = self.action("delete-job")
+        return Moment(seq=action.seq, time=action.time, what="the job's deletion was asked for") if action else None
+
+    # --- the pods ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def incarnations(self) -> tuple[Incarnation, ...]:
+        """Every pod of the job, by UID, in the order of creation."""
+        versions: dict[str, list[PodVersion]] = {}
+        for event in self.events:
+            if event.resource == "pods":
+                uid = str(event.object["metadata"]["uid"])
+                versions.setdefault(uid, []).append(
+                    PodVersion(seq=event.seq, time=event.time, verb=event.verb, object=event.object)
+                )
+        return tuple(
+            Incarnation(replica=replica_of(found[0].object, self.job_name), versions=tuple(found))
+            for found in versions.values()
+        )
+
+    def incarnations_of(self, replica: str) -> tuple[Incarnation, ...]:
+        """The pods that stood for one replica, in the order of creation."""
+        return tuple(i for i in self.incarnations if i.replica == replica)
+
+    def attempts(self, replica: str) -> tuple[Attempt, ...]:
+        """Every attempt of the training container of a replica: over pods, and over restarts in place."""
+        result: list[Attempt] = []
+        for incarnation in self.incarnations_of(replica):
+            result += incarnation.attempts(self.kind.container, first=len(result) + 1)
+        return tuple(result)
+
+    def attempt(self, replica: str, number: int) -> Attempt | None:
+        """The `number`-th attempt, from 1."""
+        return next((a for a in self.attempts(replica) if a.number == number), None)
+
+    def did_as_told(self, attempt: Attempt) -> bool:
+        """Whether an attempt that ended did so in the way its script asked for.
+
+        The script learns from outside which attempt it is. An attempt that read an outdated outcome shows the code
+        of another attempt, and says nothing about the operator.
+        """
+        if attempt.ended is None:
+            return True
+        expected = outcome_code(self.scenario.outcome_of(attempt.replica, attempt.number))
+        return expected is None or attempt.ended.code == expected
+
+    @cached_property
+    def services(self) -> tuple[Event, ...]:
+        """Watch events of the job's services."""
+        return tuple(e for e in self.events if e.resource == "services")
+
+    # --- the rest of the run -----------------------------------------------------------------------------------
+
+    def witness(self, begin: float, end: float) -> Witness | None:
+        """The last thing the operator did to another scenario's object between two times, in seconds of the run."""
+        times = [w.time for w in self._witnesses]
+        found = None
+        for position in range(bisect_left(times, begin), len(times)):
+            witness = self._witnesses[position]
+            if witness.time > end:
+                break
+            if witness.scenario != self.scenario.id:
+                found = witness
+        return found
+
+
+def _until_complete(entries: Iterable[Entry]) -> Iterator[Entry]:
+    for entry in entries:
+        yield entry
+        if isinstance(entry, Action) and entry.action == "complete":
+            return
+
+
+def operator_act(event: Event, previous: Mapping[str, Any] | None) -> str | None:
+    """What an event proves that the operator did, None if somebody else may have done it.
+
+    Only writes that nobody but an operator makes count: a pod or service of a job created, a job's status changed.
+    `previous` is the object's last known version.
+    """
+    if event.resource in ("pods", "services") and event.verb == "ADDED":
+        return f"created {event.resource[:-1]} {event.object['metadata']['name']}"
+    if event.resource in BY_PLURAL and event.verb == "MODIFIED":
+        before = (previous or {}).get("status")
+        if event.object.get("status") != before:
+            return f"wrote the status of {event.object['metadata']['name']}"
+    return None

@@ -1,0 +1,238 @@
+"""What the pods of a job were seen to do: incarnations (one per UID) and attempts (one per start of a container)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+LABEL_GENERATIONS: tuple[Mapping[str, str], ...] = (
+    {
+        "operator": "training.kubeflow.org/operator-name",
+        "job": "training.kubeflow.org/job-name",
+        "type": "training.kubeflow.org/replica-type",
+        "index": "training.kubeflow.org/replica-index",
+        "role": "training.kubeflow.org/job-role",
+    },
+    {
+        "operator": "group-name",
+        "job": "job-name",
+        "type": "replica-type",
+        "index": "replica-index",
+        "role": "job-role",
+    },
+    {
+        "operator": "group-name",
+        "job": "tf-job-name",
+        "type": "tf-replica-type",
+        "index": "tf-replica-index",
+        "role": "tf-job-role",
+    },
+)
+"""Label keys by release: training-operator 1.4 on, the releases from 1.0 to 1.5, and 0.5."""
+
+
+def labels_of(pod: Mapping[str, Any]) -> Mapping[str, str]:
+    """metadata.labels, empty when there are none."""
+    return pod["metadata"].get("labels") or {}
+
+
+def replica_of(pod: Mapping[str, Any], job: str) -> str | None:
+    """The replica that a pod stands for, `<type in lower case>-<index>`: by its name, else by its labels."""
+    name = str(pod["metadata"]["name"])
+    if name.startswith(f"{job}-"):
+        kind, _, index = name[len(job) + 1 :].rpartition("-")
+        if kind and index.isdecimal():
+            return f"{kind}-{index}"
+    labels = labels_of(pod)
+    for keys in LABEL_GENERATIONS:
+        if keys["type"] in labels and keys["index"] in labels:
+            return f"{labels[keys['type']].lower()}-{labels[keys['index']]}"
+    return None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PodVersion:
+    """A pod as one watch event showed it."""
+
+    seq: int
+    time: float
+    verb: str
+    object: Mapping[str, Any]
+
+    @property
+    def phase(self) -> str:
+        """status.phase."""
+        return str((self.object.get("status") or {}).get("phase", ""))
+
+    def container_status(self, name: str) -> Mapping[str, Any] | None:
+        """The status of one container, None before the kubelet wrote it."""
+        statuses = (self.object.get("status") or {}).get("containerStatuses") or []
+        return next((s for s in statuses if s.get("name") == name), None)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ContainerEnd:
+    """A container seen to have ended."""
+
+    seq: int
+    time: float
+    code: int
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """One start of the training container of a replica, in a new pod or in place."""
+
+    replica: str
+    number: int
+    """From 1, counted over the replica's pods and their restarts in place."""
+    uid: str
+    in_place: bool
+    """Whether the kubelet started it again in a pod that had run before."""
+    created_seq: int
+    created_time: float
+    """When the pod was seen for the first time; for a restart in place when the restart was seen."""
+    started_seq: int | None
+    """When it was first seen running; None if that was never seen."""
+    started_time: float | None
+    ended: ContainerEnd | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Incarnation:
+    """One pod: one UID, from its creation to its removal."""
+
+    replica: str | None
+    """None where neither the name nor the labels say which replica the pod stands for."""
+    versions: tuple[PodVersion, ...]
+
+    @property
+    def uid(self) -> str:
+        """metadata.uid."""
+        return str(self.first["metadata"]["uid"])
+
+    @property
+    def name(self) -> str:
+        """metadata.name."""
+        return str(self.first["metadata"]["name"])
+
+    @property
+    def first(self) -> Mapping[str, Any]:
+        """The pod as it was first seen."""
+        return self.versions[0].object
+
+    @property
+    def created(self) -> PodVersion:
+        """The version that the watch showed first."""
+        return self.versions[0]
+
+    @property
+    def deletion_asked(self) -> PodVersion | None:
+        """The first version with a deletionTimestamp, or the deletion itself where there was none before."""
+        for version in self.versions:
+            if version.object["metadata"].get("deletionTimestamp") or version.verb == "DELETED":
+                return version
+        return None
+
+    @property
+    def deleted(self) -> PodVersion | None:
+        """The removal of the object; None while it exists."""
+        return next((v for v in self.versions if v.verb == "DELETED"), None)
+
+    def phase_reached(self, *phases: str) -> PodVersion | None:
+        """The first version whose phase is one of these."""
+        return next((v for v in self.versions if v.phase in phases), None)
+
+    @property
+    def finished(self) -> PodVersion | None:
+        """The first version in a terminal phase."""
+        return self.phase_reached("Succeeded", "Failed")
+
+    @property
+    def not_live(self) -> int | None:
+        """The line at which the pod was seen to have ended or to be gone, whichever came first; None while it lives."""
+        lines = [v.seq for v in (self.finished, self.deleted) if v is not None]
+        return min(lines) if lines else None
+
+    def restart_count(self) -> int:
+        """The highest restartCount of any container of the pod."""
+        counts = [
+            int(status.get("restartCount", 0))
+            for version in self.versions
+            for status in (version.object.get("status") or {}).get("containerStatuses") or []
+        ]
+        return max(counts, default=0)
+
+    @cached_property
+    def _runs(self) -> dict[str, "_Runs"]:
+        return {}
+
+    def attempts(self, container: str, *, first: int) -> list[Attempt]:
+        """The starts of one container, numbered from `first`. A pod whose container never started has one as well."""
+        runs = self._runs.get(container)
+        if runs is None:
+            runs = self._runs[container] = _Runs.seen_in(self.versions, container)
+        result = []
+        for position in range(runs.count()):
+            begin = self.created if position == 0 else runs.first_sign[position]
+            started = runs.started.get(position)
+            result.append(
+                Attempt(
+                    replica=self.replica or "",
+                    number=first + position,
+                    uid=self.uid,
+                    in_place=position > 0,
+                    created_seq=begin.seq,
+                    created_time=begin.time,
+                    started_seq=started.seq if started else None,
+                    started_time=started.time if started else None,
+                    ended=runs.ended.get(position),
+                )
+            )
+        return result
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Runs:
+    """The runs of one container of one pod by their number from 0, which is the restartCount while they last."""
+
+    first_sign: dict[int, PodVersion]
+    started: dict[int, PodVersion]
+    ended: dict[int, ContainerEnd]
+    containers: set[str]
+    """Runtime ids of the runs that have ended, so that none of them is taken for two."""
+
+    def count(self) -> int:
+        return max([0, *self.first_sign, *self.started, *self.ended]) + 1
+
+    @classmethod
+    def seen_in(cls, versions: Sequence[PodVersion], container: str) -> "_Runs":
+        runs = cls(first_sign={}, started={}, ended={}, containers=set())
+        for version in versions:
+            status = version.container_status(container)
+            if status is None:
+                continue
+            number = int(status.get("restartCount", 0))
+            state = status.get("state") or {}
+            runs.first_sign.setdefault(number, version)
+            if "running" in state:
+                runs.started.setdefault(number, version)
+            if "terminated" in state:
+                runs._end(number, version, state["terminated"])
+            last = (status.get("lastState") or {}).get("terminated")
+            if last is not None:
+                # The kubelet counts a restart when it happens. While it waits, the last run has the current number.
+                runs._end(number if "waiting" in state else number - 1, version, last)
+        return runs
+
+    def _end(self, number: int, version: PodVersion, terminated: Mapping[str, Any]) -> None:
+        container = str(terminated.get("containerID", ""))
+        if number >= 0 and number not in self.ended and (not container or container not in self.containers):
+            self.containers.add(container)
+            self.ended[number] = ContainerEnd(
+                seq=version.seq,
+                time=version.time,
+                code=int(terminated.get("exitCode", -1)),
+                reason=str(terminated.get("reason", "")),
+            )

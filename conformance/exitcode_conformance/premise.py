@@ -1,0 +1,50 @@
+"""Premises: what has to have happened before a requirement says anything. Each raises Undecided where it has not."""
+
+from exitcode_conformance.history import History, Moment
+from exitcode_conformance.judging import Undecided
+from exitcode_conformance.pods import Attempt, ContainerEnd, Incarnation
+
+
+def moment_of_end(attempt: Attempt, ended: ContainerEnd) -> Moment:
+    """The end of an attempt as a moment."""
+    return Moment(seq=ended.seq, time=ended.time, what=f"attempt {attempt.number} of {attempt.replica} ended with {ended.code}")
+
+
+def must_have_been_submitted(history: History) -> Moment:
+    """The job was submitted and the API server showed it."""
+    submitted = history.submitted
+    if submitted is None or not history.job_versions:
+        raise Undecided("the job was never seen in the cluster")
+    return submitted
+
+
+def must_have_status(history: History) -> None:
+    """The operator wrote a status for the job at least once."""
+    must_have_been_submitted(history)
+    if not any(version.conditions for version in history.job_versions):
+        raise Undecided("the operator never wrote a condition into the job's status")
+
+
+def must_have_pods(history: History) -> tuple[Incarnation, ...]:
+    """The operator created at least one pod."""
+    must_have_been_submitted(history)
+    if not history.incarnations:
+        raise Undecided("the operator never created a pod for the job")
+    return history.incarnations
+
+
+def must_have_ended(history: History, replica: str, number: int = 1) -> tuple[Attempt, ContainerEnd, Moment]:
+    """The `number`-th attempt of a replica ended, and in the way that its script asked for."""
+    must_have_been_submitted(history)
+    attempt = history.attempt(replica, number)
+    if attempt is None:
+        raise Undecided(f"attempt {number} of {replica} was never created")
+    if attempt.ended is None:
+        raise Undecided(f"attempt {number} of {replica} was never seen to end", attempt.created_seq)
+    if not history.did_as_told(attempt):
+        raise Undecided(
+            f"attempt {number} of {replica} ended with {attempt.ended.code}, which is not what its script was told: "
+            "the outcome was set too late, or somebody stopped it",
+            attempt.ended.seq,
+        )
+    return attempt, attempt.ended, moment_of_end(attempt, attempt.ended)

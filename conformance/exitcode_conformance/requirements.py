@@ -1,0 +1,25 @@
+"""The registry of all requirements. Importing this module declares every one of them, in the order of the catalogue."""
+
+from exitcode_conformance.checks import (
+    cleaning,
+    environment,
+    exit_codes,
+    identity,
+    invariants,
+    restarts,
+    states,
+)
+from exitcode_conformance.registry import FEATURES, REGISTRY, Feature, Level, Profile, Requirement
+
+__all__ = ["FEATURES", "REQUIREMENTS", "Feature", "Level", "Profile", "Requirement", "by_group"]
+
+CHECK_MODULES = (exit_codes, restarts, states, cleaning, identity, environment, invariants)
+"""Every module that declares requirements."""
+
+REQUIREMENTS: dict[str, Requirement] = dict(sorted(REGISTRY.items()))
+"""Id → requirement."""
+
+
+def by_group(group: str) -> tuple[Requirement, ...]:
+    """The requirements of a group such as `EXIT`, in the order of their ids."""
+    return tuple(r for r in REQUIREMENTS.values() if r.group == group)

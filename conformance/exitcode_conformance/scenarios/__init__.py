@@ -1,0 +1,22 @@
+"""The scenarios: topology × outcome script × what is done to the cluster."""
+
+from exitcode_conformance.scenario import Scenario
+from exitcode_conformance.scenarios import codes, policies, seed, sequences, success
+
+
+class DuplicateScenario(Exception):
+    """Two scenarios have one id, or the id of one could be taken for the start of another's pod names."""
+
+
+def _all() -> dict[str, Scenario]:
+    result: dict[str, Scenario] = {}
+    for module in (codes, sequences, policies, success, seed):
+        for scenario in module.scenarios():
+            if scenario.id in result:
+                raise DuplicateScenario(scenario.id)
+            result[scenario.id] = scenario
+    return result
+
+
+SCENARIOS: dict[str, Scenario] = _all()
+"""Id → scenario."""

@@ -1,0 +1,77 @@
+"""Topologies, and the one builder through which all scenarios are made."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from exitcode_conformance.frozen import Frozen
+from exitcode_conformance.scenario import (
+    ExitOutcome,
+    Outcome,
+    ReplicaGroup,
+    RestartPolicy,
+    RunUntilStopped,
+    Scenario,
+    Step,
+    UntilTerminal,
+)
+
+
+class Topology(Frozen):
+    """A job kind, and how many replicas of each type."""
+
+    kind: str
+    replicas: tuple[tuple[str, int], ...]
+    """(type, count), in the order of the manifest."""
+
+    @property
+    def name(self) -> str:
+        """`ps1-worker3`."""
+        return "-".join(f"{kind.lower()}{count}" for kind, count in self.replicas)
+
+
+TF_WORKER = Topology(kind="TFJob", replicas=(("Worker", 1),))
+TF_WORKERS = Topology(kind="TFJob", replicas=(("Worker", 3),))
+TF_PS = Topology(kind="TFJob", replicas=(("PS", 1), ("Worker", 3)))
+TF_CHIEF = Topology(kind="TFJob", replicas=(("Chief", 1), ("Worker", 2)))
+TORCH_MASTER = Topology(kind="PyTorchJob", replicas=(("Master", 1),))
+TORCH = Topology(kind="PyTorchJob", replicas=(("Master", 1), ("Worker", 2)))
+
+RUN = RunUntilStopped()
+DONE = ExitOutcome(code=0)
+
+
+def build(
+    topology: Topology,
+    name: str,
+    *,
+    target: str | None,
+    outcomes: Mapping[str, Sequence[Outcome]],
+    steps: Sequence[Step] = (UntilTerminal(),),
+    policy: RestartPolicy = "ExitCode",
+    policies: Mapping[str, RestartPolicy] | None = None,
+    run_policy: Mapping[str, Any] | None = None,
+    success_policy: str | None = None,
+) -> Scenario:
+    """A scenario `<kind>-<name>-<topology>`. `policies` overrides `policy` for some types."""
+    groups = tuple(
+        ReplicaGroup(type=kind, replicas=count, restart_policy=(policies or {}).get(kind, policy))
+        for kind, count in topology.replicas
+    )
+    return Scenario.model_validate(
+        {
+            "id": f"{topology.kind.lower()}-{name}-{topology.name}",
+            "kind": topology.kind,
+            "groups": groups,
+            "outcomes": {replica: tuple(script) for replica, script in outcomes.items()},
+            "target": target,
+            "steps": tuple(steps),
+            "run_policy": dict(run_policy or {}),
+            "success_policy": success_policy,
+        }
+    )
+
+
+def short(replica: str) -> str:
+    """`worker` for index 0, else `worker2`: as scenario ids have it."""
+    kind, _, index = replica.rpartition("-")
+    return kind if index == "0" else f"{kind}{index}"

@@ -1,0 +1,92 @@
+"""`eventually` and `never`: the only two ways in which a check may speak of time.
+
+Both need more than an absence of news. `eventually` fails only if the whole bound was observed; `never` holds only if
+the whole window was observed and a witness shows that the operator was alive in the window's second half. Everything
+else is unknown.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from exitcode_conformance.history import History, Moment
+
+BoundName = Literal["created", "running", "restart", "kubelet_restart", "state", "terminal", "cleanup", "never"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """The answer to a question about time. `holds` is None where the evidence decides nothing."""
+
+    holds: bool | None
+    seen: str
+    deciding: tuple[int, ...] = ()
+    delay: float | None = None
+    """Seconds from the start to what was waited for, where it came."""
+
+
+def seconds(history: History, name: BoundName) -> float:
+    """The duration of that name under which the history was recorded."""
+    return float(getattr(history.timeouts, name))
+
+
+def eventually(history: History, *, since: Moment, bound: BoundName, found: Moment | None, missing: str) -> Finding:
+    """Whether `found` came at most `bound` after `since`. `missing` is the sentence for its absence."""
+    limit = seconds(history, bound)
+    if found is not None:
+        delay = max(0.0, found.time - since.time)
+        deciding = (since.seq, found.seq)
+        if delay <= limit:
+            return Finding(holds=True, seen=f"{found.what}, {delay:.1f} s after {since.what}", deciding=deciding, delay=delay)
+        return Finding(
+            holds=False,
+            seen=f"{found.what}, but {delay:.1f} s after {since.what}: the bound `{bound}` is {limit:g} s",
+            deciding=deciding,
+            delay=delay,
+        )
+    observed = history.end.time - since.time
+    if observed >= limit:
+        return Finding(
+            holds=False,
+            seen=f"{missing} within the {limit:g} s (`{bound}`) after {since.what}",
+            deciding=(since.seq, history.end.seq),
+        )
+    return Finding(
+        holds=None,
+        seen=f"{missing}, but only {observed:.1f} s of the {limit:g} s (`{bound}`) after {since.what} were observed",
+        deciding=(since.seq, history.end.seq),
+    )
+
+
+def never(history: History, *, since: Moment, offence: Moment | None, until: Moment | None = None) -> Finding:
+    """Whether nothing offended from `since` through the window `never`, or up to `until` if that is later.
+
+    An offence after the window counts as well: it was seen. `since` has to be the moment from which a wrong operator
+    would act.
+    """
+    if offence is not None:
+        return Finding(
+            holds=False,
+            seen=f"{offence.what}, {max(0.0, offence.time - since.time):.1f} s after {since.what}",
+            deciding=(since.seq, offence.seq),
+        )
+    window = seconds(history, "never")
+    begin = max(since.time, until.time if until else since.time)
+    close = begin + window
+    if history.end.time < close:
+        return Finding(
+            holds=None,
+            seen=f"only {max(0.0, history.end.time - begin):.1f} s of the window of {window:g} s (`never`) were observed",
+            deciding=(since.seq, history.end.seq),
+        )
+    witness = history.witness(begin + window / 2, history.end.time)
+    if witness is None:
+        return Finding(
+            holds=None,
+            seen=f"nothing for {window:g} s after {since.what}, but nothing shows that the operator was alive then",
+            deciding=(since.seq,),
+        )
+    return Finding(
+        holds=True,
+        seen=f"nothing of the kind for {window:g} s after {since.what}; meanwhile the operator {witness.what}",
+        deciding=(since.seq, witness.seq),
+    )
