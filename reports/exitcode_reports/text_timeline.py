@@ -1,11 +1,11 @@
 """A scenario's time line as plain text: what a failed test prints, and what Allure gets as an attachment."""
 
-import re
 from collections.abc import Collection, Iterable
 from typing import Any
 
 from exitcode_conformance.entry import Action, Entry, Event
 
+from exitcode_reports.printable import printable
 from exitcode_reports.timeline import is_job, items, job_state, mapping, text, value, whole
 
 AROUND = 6
@@ -132,9 +132,5 @@ def _shown_value(item: Any) -> str:
     return item if isinstance(item, str) else repr(item)
 
 
-def _clean(line: str, limit: int = 200) -> str:
-    """Fit for any terminal and any log: no control characters, no change of direction, not endless."""
-    line = re.sub(
-        r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]", "·", line
-    )
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+def _clean(line: str) -> str:
+    return printable(line, limit=200)
