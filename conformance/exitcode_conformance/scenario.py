@@ -105,7 +105,7 @@ class Scenario(Frozen):
     """One job and all that is done to it. Values that are not in `outcomes` run until they are stopped."""
 
     id: str
-    """Stable, readable, a DNS label of at most 48 characters: it is the job's name as well."""
+    """Stable, readable, a DNS label of at most 52 characters: it is the job's name as well."""
     kind: str
     """The job kind, such as `TFJob`."""
     groups: tuple[ReplicaGroup, ...]
@@ -120,12 +120,13 @@ class Scenario(Frozen):
     """Done in this order. A job that has become terminal satisfies every wait but `gone`. After the last step the
     settle window `Timeouts.never` has to pass, with a witness, before the history is complete."""
     manifest: dict[str, Any] | None = None
-    """The job as somebody else wrote it, submitted in place of a rendered one. Its `sleep` durations are scaled."""
+    """The job as somebody else wrote it, submitted in place of a rendered one: name and namespace are the run's, its
+    `sleep` durations and cpu limits are scaled (see `rendering`)."""
 
     @model_validator(mode="after")
     def _is_consistent(self) -> "Scenario":
-        if not re.fullmatch(r"[a-z]([a-z0-9-]{0,46}[a-z0-9])?", self.id):
-            raise ValueError(f"scenario id {self.id!r} is not a DNS label of at most 48 characters")
+        if not re.fullmatch(r"[a-z]([a-z0-9-]{0,50}[a-z0-9])?", self.id):
+            raise ValueError(f"scenario id {self.id!r} is not a DNS label of at most 52 characters")
         known = set(self.replica_names())
         named = set(self.outcomes) | ({self.target} if self.target else set())
         named |= {s.replica for s in self.steps if isinstance(s, UntilAttempt | UntilSucceeded)}

@@ -8,10 +8,6 @@ import yaml
 
 from exitcode_conformance.scenario import ExitOutcome, ReplicaGroup, Scenario, UntilAttempt, UntilSucceeded
 
-FIRST_EXIT = 10.0
-"""Seconds that worker 0 sleeps in the manifest; `Timeouts.seed_unit` says how long one of them lasts."""
-
-
 def scenarios() -> Iterator[Scenario]:
     """The one there is."""
     text = (resources.files("exitcode_conformance") / "manifests" / "tftest.yaml").read_text("utf-8")
