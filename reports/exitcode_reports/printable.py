@@ -1,4 +1,4 @@
-"""What comes from a cluster, made fit to be shown: no text moves a cursor, turns the writing round, runs on."""
+"""What comes from a cluster, made fit to be shown: no text moves a cursor, turns writing round or runs on."""
 
 import re
 

@@ -29,6 +29,9 @@ _CREDENTIAL = re.compile(
 _CREDENTIAL_HINTS = (b"eyJ", b"ZXlK", b"earer ", b"EARER ", b"-----BEGIN", b"LS0tLS")
 """One of these stands in whatever `_CREDENTIAL` finds; to look for them takes a tenth of the time."""
 
+_DEEPEST = 200
+"""Levels of an object. JSON that is nested deeper is refused by the parser, and so by the writer."""
+
 Entered = TypeVar("Entered", Event, Action, VerdictLine)
 Line = TypeVar("Line", bound=Frozen)
 
@@ -240,22 +243,27 @@ def _json(line: Frozen) -> bytes:
     return to_json(dict(line), inf_nan_mode="constants")
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, depth: int = 0) -> Any:
     """The same value with U+FFFD for every lone surrogate: UTF-8 has none, a JSON text from a cluster may."""
     if isinstance(value, str):
         if value.isascii():
             return value
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if depth > _DEEPEST:
+        return value
     if isinstance(value, Mapping):
-        return {_plain(key): _plain(item) for key, item in value.items()}
+        return {_plain(key): _plain(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_plain(item, depth + 1) for item in value]
     return value
 
 
 def _create(path: Path, *, replace: bool) -> FileIO:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(path, error.strerror or str(error)) from error
+    try:
         if replace:
             # Whoever still reads the old recording keeps it: a new file takes its name.
             path.unlink(missing_ok=True)
