@@ -43,9 +43,11 @@ class Action(Frozen):
         "witness-submitted",
         "operator-started",
         "operator-exited",
+        "watch-gap",
         "harness-error",
     ]
     detail: dict[str, Any] = {}
+    """`step-reached` and `step-timed-out` say which step; `watch-gap` which resource: events of it may be missing."""
 
 
 Entry = Event | Action

@@ -7,7 +7,9 @@ from exitcode_conformance.pods import Attempt, ContainerEnd, Incarnation
 
 def moment_of_end(attempt: Attempt, ended: ContainerEnd) -> Moment:
     """The end of an attempt as a moment."""
-    return Moment(seq=ended.seq, time=ended.time, what=f"attempt {attempt.number} of {attempt.replica} ended with {ended.code}")
+    return Moment(
+        seq=ended.seq, time=ended.time, what=f"attempt {attempt.number} of {attempt.replica} ended with {ended.code}"
+    )
 
 
 def must_have_been_submitted(history: History) -> Moment:

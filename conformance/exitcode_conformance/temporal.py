@@ -36,7 +36,9 @@ def eventually(history: History, *, since: Moment, bound: BoundName, found: Mome
         delay = max(0.0, found.time - since.time)
         deciding = (since.seq, found.seq)
         if delay <= limit:
-            return Finding(holds=True, seen=f"{found.what}, {delay:.1f} s after {since.what}", deciding=deciding, delay=delay)
+            return Finding(
+                holds=True, seen=f"{found.what}, {delay:.1f} s after {since.what}", deciding=deciding, delay=delay
+            )
         return Finding(
             holds=False,
             seen=f"{found.what}, but {delay:.1f} s after {since.what}: the bound `{bound}` is {limit:g} s",
@@ -77,6 +79,15 @@ def never(history: History, *, since: Moment, offence: Moment | None, until: Mom
             holds=None,
             seen=f"only {max(0.0, history.end.time - begin):.1f} s of the window of {window:g} s (`never`) were observed",
             deciding=(since.seq, history.end.seq),
+        )
+    gap = next(
+        (a for a in history.run_actions if a.action == "watch-gap" and since.seq < a.seq <= history.end.seq), None
+    )
+    if gap is not None:
+        return Finding(
+            holds=None,
+            seen=f"the watch on {gap.detail.get('resource')} was interrupted, so something may have been missed",
+            deciding=(since.seq, gap.seq),
         )
     witness = history.witness(begin + window / 2, history.end.time)
     if witness is None:

@@ -55,7 +55,11 @@ def success_is_final(history: History, contract: Contract) -> Judgement:  # noqa
     kind = history.scenario.group_of(target).type
     counted = next(
         (
-            Moment(seq=v.seq, time=v.time, what=f"replicaStatuses.{kind}.succeeded is {v.replica_statuses[kind]['succeeded']}")
+            Moment(
+                seq=v.seq,
+                time=v.time,
+                what=f"replicaStatuses.{kind}.succeeded is {v.replica_statuses[kind]['succeeded']}",
+            )
             for v in history.job_versions
             if int((v.replica_statuses.get(kind) or {}).get("succeeded") or 0) >= 1 and v.seq > after.ended.seq
         ),
@@ -245,7 +249,11 @@ def sequence_is_followed(history: History, contract: Contract) -> Judgement:  # 
         findings.append(restarted_in_time(history, after))
         if after.successor is None or after.failed is not None:
             findings.append(
-                Finding(holds=None if after.failed is None else False, seen=f"the sequence broke off after attempt {number}", deciding=(after.ended.seq,))
+                Finding(
+                    holds=None if after.failed is None else False,
+                    seen=f"the sequence broke off after attempt {number}",
+                    deciding=(after.ended.seq,),
+                )
             )
             return judged(expected, findings)
     last = aftermath(history, target, len(codes))

@@ -33,9 +33,7 @@ def pods_are_named(history: History, contract: Contract) -> Judgement:  # noqa: 
     for pod in history.incarnations:
         if pod.name not in wanted:
             return failed(expected, f"a pod named {pod.name}", pod.created.seq)
-        first.setdefault(
-            pod.name, Moment(seq=pod.created.seq, time=pod.created.time, what=f"{pod.name} was created")
-        )
+        first.setdefault(pod.name, Moment(seq=pod.created.seq, time=pod.created.time, what=f"{pod.name} was created"))
     missing = sorted(wanted - set(first))
     stopped = history.terminal[1] if history.terminal else history.job_deletion
     if missing and stopped is not None and first:
@@ -58,7 +56,9 @@ def pods_are_labelled(history: History, contract: Contract) -> Judgement:  # noq
     expected = "labels of one known generation with the job's name, the replica's type and index, and the operator"
     pods = must_have_pods(history)
     for pod in pods:
-        problems = [_label_problem(labels_of(pod.first), keys, history.job_name, pod.replica) for keys in LABEL_GENERATIONS]
+        problems = [
+            _label_problem(labels_of(pod.first), keys, history.job_name, pod.replica) for keys in LABEL_GENERATIONS
+        ]
         if all(problems):
             return failed(expected, f"{pod.name}: {problems[0]}", pod.created.seq)
     return passed(expected, f"{len(pods)} pod(s), all labelled", *(p.created.seq for p in pods[:3]))

@@ -52,10 +52,20 @@ def one_live_pod_each(history: History, contract: Contract) -> Judgement:  # noq
         before = last.get(replica)
         if before is not None:
             if before.not_live is None or before.not_live > pod.created.seq:
-                return failed(expected, f"{pod.name}: two pods of {replica} alive at one time", before.created.seq, pod.created.seq)
+                return failed(
+                    expected,
+                    f"{pod.name}: two pods of {replica} alive at one time",
+                    before.created.seq,
+                    pod.created.seq,
+                )
             failure = before.phase_reached("Failed")
             if failure is None or failure.seq > pod.created.seq:
-                return failed(expected, f"{pod.name} took the place of a pod that had not failed", before.created.seq, pod.created.seq)
+                return failed(
+                    expected,
+                    f"{pod.name} took the place of a pod that had not failed",
+                    before.created.seq,
+                    pod.created.seq,
+                )
         last[replica] = pod
     return passed(expected, f"{len(pods)} pod(s) for {len(last)} replica(s)", pods[-1].created.seq)
 

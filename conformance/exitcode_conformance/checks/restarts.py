@@ -81,7 +81,9 @@ def old_pod_goes_first(history: History, contract: Contract) -> Judgement:  # no
     for old, new in pairs:
         gone = old.deleted
         if gone is None or gone.seq > new.created.seq:
-            return failed(expected, f"{new.name} was created while the old pod was still there", old.created.seq, new.created.seq)
+            return failed(
+                expected, f"{new.name} was created while the old pod was still there", old.created.seq, new.created.seq
+            )
         lines += [gone.seq, new.created.seq]
     return passed(expected, f"{len(pairs)} restart(s), in that order each", *lines)
 
@@ -254,7 +256,12 @@ def replacement_is_the_same(history: History, contract: Contract) -> Judgement: 
         before, now = _comparable(old), _comparable(new)
         different = [part for part in before if before[part] != now[part]]
         if different:
-            return failed(expected, f"{', '.join(different)} of {new.name} changed in the restart", old.created.seq, new.created.seq)
+            return failed(
+                expected,
+                f"{', '.join(different)} of {new.name} changed in the restart",
+                old.created.seq,
+                new.created.seq,
+            )
     return passed(expected, f"{len(pairs)} replacement(s), all equal", *(new.created.seq for _, new in pairs))
 
 

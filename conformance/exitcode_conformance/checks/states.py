@@ -60,7 +60,9 @@ def _created_came_with(history: History) -> bool:
 
 def _rounds_expected(scenario: Scenario) -> int:
     """How many restarts are followed by an attempt that lasts until the job has said Running again."""
-    waits = [s for s in scenario.steps if isinstance(s, UntilAttempt) and s.job_running and s.replica == scenario.target]
+    waits = [
+        s for s in scenario.steps if isinstance(s, UntilAttempt) and s.job_running and s.replica == scenario.target
+    ]
     return max((s.attempt - 1 for s in waits), default=0)
 
 
@@ -228,12 +230,16 @@ def success_rule_holds(history: History, contract: Contract) -> Judgement:  # no
             if succeeded is not None:
                 return failed(expected, f"the job succeeded although {replica} had not ended", succeeded.seq)
             raise Undecided(f"{replica} was never seen to end")
-        moment = Moment(seq=attempt.ended.seq, time=attempt.ended.time, what=f"{replica} ended with {attempt.ended.code}")
+        moment = Moment(
+            seq=attempt.ended.seq, time=attempt.ended.time, what=f"{replica} ended with {attempt.ended.code}"
+        )
         last = moment if last is None or moment.seq > last.seq else last
     assert last is not None
     if succeeded is not None and succeeded.seq < last.seq:
         return failed(expected, f"the job succeeded before {last.what}", succeeded.seq, last.seq)
-    finding = eventually(history, since=last, bound="terminal", found=succeeded, missing="the job did not become Succeeded")
+    finding = eventually(
+        history, since=last, bound="terminal", found=succeeded, missing="the job did not become Succeeded"
+    )
     return judged(expected, [finding])
 
 

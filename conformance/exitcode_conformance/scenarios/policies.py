@@ -12,7 +12,17 @@ from exitcode_conformance.scenario import (
     UntilSucceeded,
     UntilTerminal,
 )
-from exitcode_conformance.scenarios.topology import RUN, TF_CHIEF, TF_PS, TF_WORKER, TF_WORKERS, TORCH, Topology, build, short
+from exitcode_conformance.scenarios.topology import (
+    RUN,
+    TF_CHIEF,
+    TF_PS,
+    TF_WORKER,
+    TF_WORKERS,
+    TORCH,
+    Topology,
+    build,
+    short,
+)
 
 PLACES: tuple[tuple[Topology, str], ...] = ((TF_WORKERS, "worker-1"), (TORCH, "worker-0"))
 

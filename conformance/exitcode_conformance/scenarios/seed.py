@@ -8,6 +8,7 @@ import yaml
 
 from exitcode_conformance.scenario import ExitOutcome, ReplicaGroup, Scenario, UntilAttempt, UntilSucceeded
 
+
 def scenarios() -> Iterator[Scenario]:
     """The one there is."""
     text = (resources.files("exitcode_conformance") / "manifests" / "tftest.yaml").read_text("utf-8")

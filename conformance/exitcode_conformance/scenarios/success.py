@@ -31,9 +31,7 @@ def scenarios() -> Iterator[Scenario]:
         steps=(UntilSucceeded(replica="worker-1"), UntilSucceeded(replica="worker-2")),
     )
     yield build(TF_PS, "workers0", target=None, outcomes={f"worker-{i}": (DONE,) for i in range(3)})
-    yield build(
-        TF_PS, "ps0", target=None, outcomes={"ps-0": (DONE,)}, steps=(UntilSucceeded(replica="ps-0"),)
-    )
+    yield build(TF_PS, "ps0", target=None, outcomes={"ps-0": (DONE,)}, steps=(UntilSucceeded(replica="ps-0"),))
     yield build(
         TF_CHIEF,
         "workers0",
@@ -48,7 +46,11 @@ def scenarios() -> Iterator[Scenario]:
         outcomes={"worker-0": (DONE,), "worker-1": (DONE,)},
         steps=(UntilSucceeded(replica="worker-0"), UntilSucceeded(replica="worker-1")),
     )
-    yield build(TORCH, "all0", target=None, outcomes={r: (DONE,) for r in ("master-0", "worker-0", "worker-1")})
+    yield build(TORCH, "all0", target=None, outcomes=dict.fromkeys(("master-0", "worker-0", "worker-1"), (DONE,)))
     yield build(
-        TORCH, "running", target=None, outcomes={}, steps=(UntilAttempt(replica="master-0", attempt=1, job_running=True),)
+        TORCH,
+        "running",
+        target=None,
+        outcomes={},
+        steps=(UntilAttempt(replica="master-0", attempt=1, job_running=True),),
     )

@@ -1,0 +1,61 @@
+"""From a case and its histories to a judgement. Pure: the same recording gives the same verdicts wherever it is read."""
+
+from collections.abc import Sequence
+
+from exitcode_conformance.contract import Contract
+from exitcode_conformance.history import History
+from exitcode_conformance.judging import Undecided
+from exitcode_conformance.plan import Case
+from exitcode_conformance.requirements import REQUIREMENTS
+from exitcode_conformance.verdict import Judgement, Verdict
+
+
+def judge(case: Case, histories: Sequence[History], contract: Contract) -> Judgement:
+    """The judgement on a case. `histories` are those of its scenarios, in their order."""
+    requirement = REQUIREMENTS[case.requirement]
+    early = _harness_failure(requirement.sentence, histories)
+    if early is not None:
+        return early
+    try:
+        if requirement.check is not None:
+            return requirement.check(histories[0], contract)
+        assert requirement.compare is not None, f"{requirement.id} has neither a check nor a comparison"
+        return requirement.compare(histories, contract)
+    except Undecided as undecided:
+        return Judgement(
+            verdict=Verdict.UNKNOWN,
+            expected=requirement.sentence,
+            seen=undecided.why,
+            deciding=tuple(undecided.deciding),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        # A check that stumbles over an object has judged nothing: the harness failed, and says where.
+        trace = error.__traceback__
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        where = f" ({trace.tb_frame.f_code.co_qualname}, line {trace.tb_lineno})" if trace else ""
+        return Judgement(
+            verdict=Verdict.ERROR,
+            expected=requirement.sentence,
+            seen=f"the check could not read what was recorded: {type(error).__name__}: {error}{where}",
+        )
+
+
+def _harness_failure(expected: str, histories: Sequence[History]) -> Judgement | None:
+    for history in histories:
+        failure = history.action("harness-error")
+        if failure is not None:
+            return Judgement(
+                verdict=Verdict.ERROR,
+                expected=expected,
+                seen=f"{history.scenario.id}: {failure.detail.get('problem', 'the harness failed')}",
+                deciding=(failure.seq,),
+            )
+    for history in histories:
+        if not history.entries:
+            return Judgement(verdict=Verdict.NOT_RUN, expected=expected, seen=f"{history.scenario.id} was not run")
+        if not history.is_complete:
+            return Judgement(
+                verdict=Verdict.UNKNOWN, expected=expected, seen=f"{history.scenario.id} was cut short", deciding=()
+            )
+    return None

@@ -1,0 +1,55 @@
+"""What is known of a run so far, sorted by scenario: the place where histories come from, live or read from a file."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from exitcode_conformance.entry import Action, Entry, Event
+from exitcode_conformance.history import History, Witness, operator_act
+from exitcode_conformance.kinds import BY_PLURAL
+from exitcode_conformance.scenario import Scenario
+from exitcode_conformance.timeouts import Timeouts
+
+
+class RunRecord:
+    """Entries of a run in the order of the recording. Not thread-safe: whoever shares it brings the lock."""
+
+    def __init__(self, *, scenarios: Mapping[str, Scenario], timeouts: Timeouts, entries: Iterable[Entry] = ()) -> None:
+        self._scenarios = scenarios
+        self._timeouts = timeouts
+        self._by_scenario: dict[str, list[Entry]] = {}
+        self._witnesses: list[Witness] = []
+        self._run_actions: list[Action] = []
+        self._last: dict[str, Mapping[str, Any]] = {}
+        for entry in entries:
+            self.add(entry)
+
+    def add(self, entry: Entry) -> None:
+        """Takes the next entry of the recording."""
+        if entry.scenario is not None:
+            self._by_scenario.setdefault(entry.scenario, []).append(entry)
+        elif isinstance(entry, Action):
+            self._run_actions.append(entry)
+        if isinstance(entry, Event):
+            self._look_for_a_witness(entry)
+
+    def _look_for_a_witness(self, event: Event) -> None:
+        uid = str(event.object["metadata"].get("uid", ""))
+        what = operator_act(event, self._last.get(uid))
+        if what is not None:
+            self._witnesses.append(Witness(seq=event.seq, time=event.time, scenario=event.scenario, what=what))
+        if event.resource in BY_PLURAL:
+            self._last[uid] = event.object
+
+    def history(self, scenario: str) -> History:
+        """The history of a scenario as far as it has come."""
+        return History(
+            scenario=self._scenarios[scenario],
+            timeouts=self._timeouts,
+            entries=self._by_scenario.get(scenario, ()),
+            witnesses=tuple(self._witnesses),
+            run_actions=self._run_actions,
+        )
+
+    def entries(self, scenario: str) -> tuple[Entry, ...]:
+        """What was recorded for a scenario, what came after its end included."""
+        return tuple(self._by_scenario.get(scenario, ()))
