@@ -1,0 +1,134 @@
+"""A small honest API server in memory for the tests of the node: objects, revisions and watches, nothing else."""
+
+import asyncio
+import copy
+import itertools
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Any
+
+from exitcode_fixtures.embedded.pod_api import PodGone, WatchVerb
+
+Json = dict[str, Any]
+
+
+class MemoryApi:
+    """Implements `PodApi`; the other methods are what a user of the API server does."""
+
+    def __init__(self) -> None:
+        self.pods: dict[tuple[str, str], Json] = {}
+        self.config_maps: dict[tuple[str, str], Json] = {}
+        self.secrets: dict[tuple[str, str], Json] = {}
+        self.history: dict[str, list[Json]] = {}
+        """UID → every state of the pod's object, oldest first."""
+        self.events: list[tuple[str, str, str, str]] = []
+        """Pod name, type, reason, message."""
+        self._watchers: list[asyncio.Queue[tuple[WatchVerb, Json]]] = []
+        self._numbers = itertools.count(1)
+        self._changed = asyncio.Condition()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def create(self, name: str, spec: Json, namespace: str = "default", **metadata: Any) -> Json:
+        """Creates a pod as the API server would; returns the object."""
+        number = next(self._numbers)
+        pod: Json = {
+            "metadata": {"name": name, "namespace": namespace, "uid": f"uid-{number}", **metadata},
+            "spec": {"schedulerName": "default-scheduler", **copy.deepcopy(spec)},
+            "status": {"phase": "Pending", "qosClass": "BestEffort"},
+        }
+        self.pods[namespace, name] = pod
+        self._tell("ADDED", pod)
+        return pod
+
+    def delete(self, name: str, namespace: str = "default", *, grace: int | None = None) -> None:
+        """Deletes a pod; grace 0 removes the object at once, as does a pod that nobody runs."""
+        pod = copy.deepcopy(self.pods[namespace, name])
+        spec_grace = pod["spec"].get("terminationGracePeriodSeconds", 30)
+        seconds = spec_grace if grace is None else grace
+        if seconds == 0 or not pod["spec"].get("nodeName"):
+            del self.pods[namespace, name]
+            self._tell("DELETED", pod)
+            return
+        pod["metadata"] |= {
+            "deletionTimestamp": "2026-01-01T00:00:00Z",
+            "deletionGracePeriodSeconds": seconds,
+        }
+        self._write(pod)
+
+    def _write(self, pod: Json) -> None:
+        self.pods[pod["metadata"]["namespace"], pod["metadata"]["name"]] = pod
+        self._tell("MODIFIED", pod)
+
+    def _tell(self, verb: WatchVerb, pod: Json) -> None:
+        self.history.setdefault(pod["metadata"]["uid"], []).append(pod)
+        for watcher in self._watchers:
+            watcher.put_nowait((verb, pod))
+        task = asyncio.get_running_loop().create_task(self._notify())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _notify(self) -> None:
+        async with self._changed:
+            self._changed.notify_all()
+
+    def _live(self, namespace: str, name: str, uid: str) -> Json:
+        pod = self.pods.get((namespace, name))
+        if pod is None or pod["metadata"]["uid"] != uid:
+            raise PodGone
+        return copy.deepcopy(pod)
+
+    async def until(self, condition: Callable[[], bool], seconds: float = 20) -> None:
+        """Waits for something that comes about with a pod's change."""
+        async with asyncio.timeout(seconds), self._changed:
+            await self._changed.wait_for(condition)
+
+    async def until_phase(self, name: str, *phases: str, namespace: str = "default") -> Json:
+        """Waits for a pod's phase; returns its status."""
+        await self.until(lambda: self.pods[namespace, name]["status"]["phase"] in phases)
+        status: Json = self.pods[namespace, name]["status"]
+        return status
+
+    async def until_gone(self, name: str, namespace: str = "default") -> None:
+        """Waits for a pod's object to disappear."""
+        await self.until(lambda: (namespace, name) not in self.pods)
+
+    async def watch_pods(self) -> AsyncIterator[tuple[WatchVerb, Mapping[str, Any]]]:
+        queue: asyncio.Queue[tuple[WatchVerb, Json]] = asyncio.Queue()
+        for pod in self.pods.values():
+            queue.put_nowait(("ADDED", pod))
+        self._watchers.append(queue)
+        while True:
+            yield await queue.get()
+
+    def config_map(self, namespace: str, name: str) -> Mapping[str, Any] | None:
+        return self.config_maps.get((namespace, name))
+
+    def secret(self, namespace: str, name: str) -> Mapping[str, Any] | None:
+        return self.secrets.get((namespace, name))
+
+    def service_names(self, namespace: str) -> tuple[str, ...]:
+        del namespace
+        return ()
+
+    def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        pod = self._live(namespace, name, uid)
+        pod["spec"]["nodeName"] = node
+        condition = {"type": "PodScheduled", "status": "True", "lastProbeTime": None}
+        pod["status"]["conditions"] = [condition | {"lastTransitionTime": "2026-01-01T00:00:00Z"}]
+        self._write(pod)
+
+    def update_status(self, namespace: str, name: str, uid: str, status: Mapping[str, Any]) -> None:
+        pod = self._live(namespace, name, uid)
+        if pod["status"] != status:
+            pod["status"] = copy.deepcopy(dict(status))
+            self._write(pod)
+
+    def finish_deletion(self, namespace: str, name: str, uid: str) -> None:
+        try:
+            pod = self._live(namespace, name, uid)
+        except PodGone:
+            return
+        del self.pods[namespace, name]
+        self._tell("DELETED", pod)
+
+    def emit_event(self, pod: Mapping[str, Any], kind: str, reason: str, message: str) -> None:
+        self.events.append((pod["metadata"]["name"], kind, reason, message))
