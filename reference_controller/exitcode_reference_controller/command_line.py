@@ -1,0 +1,123 @@
+"""The controller as a process: options, what is said when it cannot start, and a clean end on a signal.
+
+Standard output gets one line, `ready`, when everything has been listed and is followed; the log goes to
+standard error. Exit status: 0 after SIGTERM or SIGINT, 3 if the cluster cannot be used, 4 for wrong options.
+"""
+
+import argparse
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from typing import NoReturn
+
+from kubernetes.client.configuration import Configuration
+from kubernetes.config.config_exception import ConfigException
+from kubernetes.config.kube_config import load_kube_config
+
+from exitcode_reference_controller.api import Api, ApiError, Unreachable
+from exitcode_reference_controller.controller import Controller
+from exitcode_reference_controller.kinds import GROUP, KINDS
+from exitcode_reference_controller.mutants import VARIANTS
+
+_CLUSTER_UNUSABLE, _USAGE = 3, 4
+_UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(_USAGE, f"{self.prog}: {message}. See --help.\n")
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the controller until it is told to stop; answers with the exit status."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=options.log_level.upper(),
+        format="%(asctime)s %(levelname)s %(threadName)s %(message)s",
+    )
+    logging.getLogger("urllib3").setLevel(logging.WARNING)
+    kinds = {name: KINDS[name] for name in options.kinds}
+    configuration = Configuration()
+    try:
+        load_kube_config(options.kubeconfig, options.context, configuration, persist_config=False)
+    except (ConfigException, OSError, ValueError) as problem:
+        return _give_up(f"the kubeconfig {options.kubeconfig} cannot be used: {problem}")
+    stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: stopped.set())
+    connections = options.workers + len(kinds) + 4
+    api = Api(configuration, connections=connections)
+    controller = Controller(
+        api,
+        VARIANTS[options.variant].reconciler(),
+        kinds=kinds,
+        namespace=options.namespace,
+        workers=options.workers,
+    )
+    try:
+        controller.start()
+    except ApiError as refusal:
+        return _give_up(_explain(api, refusal))
+    except Unreachable as problem:
+        return _give_up(f"the API server {api.host} cannot be reached: {problem}")
+    print("ready", flush=True)
+    stopped.wait()
+    controller.stop()
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="exitcode_reference_controller",
+        description="A minimal operator for Kubeflow training jobs.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument("--kubeconfig", default=os.environ.get("KUBECONFIG", "~/.kube/config"), metavar="PATH")
+    parser.add_argument("--context", help="of the kubeconfig; its current one if none is named")
+    parser.add_argument("--namespace", help="the only one to look at; all if none is named")
+    parser.add_argument(
+        "--variant",
+        default="reference",
+        choices=sorted(VARIANTS),
+        metavar="NAME",
+        help="which controller to be: " + ", ".join(VARIANTS),
+    )
+    parser.add_argument("--workers", type=_positive, default=4, metavar="N", help="jobs worked on at one time")
+    parser.add_argument(
+        "--kinds", type=_kinds, default="TFJob,PyTorchJob", metavar="KIND,…", help="of: " + ", ".join(KINDS)
+    )
+    parser.add_argument("--log-level", default="info", choices=("debug", "info", "warning", "error"))
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 1 or greater")
+    return int(text)
+
+
+def _kinds(text: str) -> list[str]:
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    unknown = [name for name in names if name not in KINDS]
+    if unknown or not names:
+        raise argparse.ArgumentTypeError(
+            f"{', '.join(unknown) or 'nothing'} is no job kind; known are {', '.join(KINDS)}"
+        )
+    return names
+
+
+def _explain(api: Api, refusal: ApiError) -> str:
+    if refusal.status == _NOT_FOUND:
+        return f"the API server {api.host} knows no such job kind of {GROUP}; apply its CustomResourceDefinition first"
+    if refusal.status in (_UNAUTHORIZED, _FORBIDDEN):
+        return f"the API server {api.host} does not permit it: {refusal.message}"
+    return f"the API server {api.host} refused the first list: {refusal}"
+
+
+def _give_up(sentence: str) -> int:
+    print(f"exitcode_reference_controller: {sentence}", file=sys.stderr, flush=True)
+    return _CLUSTER_UNUSABLE
