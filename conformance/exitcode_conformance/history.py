@@ -83,7 +83,8 @@ class Witness:
 
 
 class History:
-    """One scenario's record. `entries` are in the order of the recording; `witnesses` are those of the whole run."""
+    """One scenario's record. `entries` are in the order of the recording; `witnesses` are those of the whole run, in
+    that order, and may still grow."""
 
     def __init__(
         self,
@@ -237,9 +238,8 @@ class History:
 
     def witness(self, begin: float, end: float) -> Witness | None:
         """The last thing the operator did to another scenario's object between two times, in seconds of the run."""
-        times = [w.time for w in self._witnesses]
         found = None
-        for position in range(bisect_left(times, begin), len(times)):
+        for position in range(bisect_left(self._witnesses, begin, key=lambda w: w.time), len(self._witnesses)):
             witness = self._witnesses[position]
             if witness.time > end:
                 break

@@ -46,7 +46,7 @@ class RunRecord:
             scenario=self._scenarios[scenario],
             timeouts=self._timeouts,
             entries=self._by_scenario.get(scenario, ()),
-            witnesses=tuple(self._witnesses),
+            witnesses=self._witnesses,
             run_actions=self._run_actions,
         )
 

@@ -75,9 +75,7 @@ class RecordingWriter:
             self.abandon()
             raise
 
-    def event(
-        self, *, scenario: str | None, resource: str, verb: WatchVerb, object: Mapping[str, Any]
-    ) -> Event:
+    def event(self, *, scenario: str | None, resource: str, verb: WatchVerb, object: Mapping[str, Any]) -> Event:
         """Record a watch event. Raises SecretRefused for a Secret and for what holds a credential."""
         if resource == "secrets" or object.get("kind") in ("Secret", "SecretList"):
             advice = "Do not watch secrets: the recording is made to be published."
@@ -85,7 +83,7 @@ class RecordingWriter:
         with self._lock:
             entry = Event(
                 seq=self._next(),
-                time=self._elapsed(),
+                time=self.elapsed(),
                 scenario=self._known(scenario),
                 resource=resource,
                 verb=verb,
@@ -99,7 +97,7 @@ class RecordingWriter:
             entry = Action.model_validate(
                 {
                     "seq": self._next(),
-                    "time": self._elapsed(),
+                    "time": self.elapsed(),
                     "scenario": self._known(scenario),
                     "action": action,
                     "detail": dict(detail or {}),
@@ -124,7 +122,7 @@ class RecordingWriter:
         with self._lock:
             line = VerdictLine(
                 seq=self._next(),
-                time=self._elapsed(),
+                time=self.elapsed(),
                 requirement=requirement,
                 subject=subject,
                 scenarios=tuple(scenarios),
@@ -174,7 +172,8 @@ class RecordingWriter:
     def _next(self) -> int:
         return self._lines.total() + 1
 
-    def _elapsed(self) -> float:
+    def elapsed(self) -> float:
+        """Seconds since the writer was made: the time of a line that would be written now."""
         return round(self._clock() - self._start, 6)
 
     def _known(self, scenario: str | None) -> str | None:
