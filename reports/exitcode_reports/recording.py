@@ -168,9 +168,7 @@ class _Reader:
     def _check_order(self, number: int, found: Entry | VerdictLine) -> None:
         wanted = number - 1
         if found.seq > wanted:
-            raise RecordingError(
-                f"Line {number} has number {found.seq}: lines before it are missing.", _FRESH
-            )
+            raise RecordingError(f"Line {number} has number {found.seq}: lines before it are missing.", _FRESH)
         if found.seq < wanted:
             problem = f"Line {number} has number {found.seq}, not {wanted}: it is repeated or out of order."
             raise RecordingError(problem, _FRESH)

@@ -12,9 +12,7 @@ AROUND = 6
 """How many lines are shown before and after each deciding one."""
 
 
-def text_timeline(
-    entries: Iterable[Entry], deciding: Collection[int] = (), *, around: int | None = AROUND
-) -> str:
+def text_timeline(entries: Iterable[Entry], deciding: Collection[int] = (), *, around: int | None = AROUND) -> str:
     """One line an entry: seconds since the first, the number in the recording, who, and what. Deciding ones
     are marked with `>`. Of the others only `around` on each side of a deciding one are shown, and where there
     is none the last; `around=None` shows all. Entries that tell a person nothing new are left out."""
@@ -91,9 +89,7 @@ def _shown(deciding: list[bool], around: int | None) -> set[int]:
 def _job(job: dict[str, Any]) -> str:
     said = [job_state(job)]
     for kind, status in sorted(mapping(job, "status", "replicaStatuses").items()):
-        counts = [
-            f"{whole(status, key)} {key}" for key in ("active", "succeeded", "failed") if whole(status, key)
-        ]
+        counts = [f"{whole(status, key)} {key}" for key in ("active", "succeeded", "failed") if whole(status, key)]
         if counts:
             said.append(f"{kind} {' '.join(counts)}")
     if text(job, "metadata", "deletionTimestamp"):

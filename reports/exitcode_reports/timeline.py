@@ -3,10 +3,10 @@
 It reads the objects as a cluster sent them and takes nothing for granted: a key that is missing, or that
 holds something else than it should, is passed over."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from exitcode_conformance.entry import Entry, Event
+from exitcode_conformance.entry import Action, Entry, Event
 from exitcode_conformance.frozen import Frozen
 
 MarkKind = Literal["started", "exited", "restarted", "deleting", "deleted"]
@@ -84,6 +84,14 @@ def extract(entries: Iterable[Entry], *, job: str | None = None) -> Timeline:
             pods.setdefault(text(event.object, "metadata", "uid") or "?", []).append(event)
     lives = tuple(_life(uid, seen, job, end) for uid, seen in pods.items())
     return Timeline(start=start, end=end, job=job, states=states, job_deleted=deleted, lives=lives)
+
+
+def until_complete(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """The entries up to the harness's `complete`: what it does later is tidying, and no part of the history."""
+    for number, entry in enumerate(entries):
+        if isinstance(entry, Action) and entry.action == "complete":
+            return entries[: number + 1]
+    return entries
 
 
 def is_job(event: Event) -> bool:

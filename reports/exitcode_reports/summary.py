@@ -1,0 +1,205 @@
+"""The verdict in one glance, in words: the heading, the sentence and the counts that every report opens with."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from exitcode_conformance.frozen import Frozen
+from exitcode_conformance.verdict import Verdict
+
+from exitcode_reports.header import Header, Level
+from exitcode_reports.recording import Recording
+from exitcode_reports.results import CaseResult, Overall, case_results, overall_of
+
+GRAVITY = (
+    Verdict.FAIL,
+    Verdict.ERROR,
+    Verdict.UNKNOWN,
+    Verdict.NOT_RUN,
+    Verdict.PASS,
+    Verdict.WAIVED,
+    Verdict.NOT_SUPPORTED,
+)
+"""The verdicts, the one that a whole is known by first: one failure makes a requirement a failed one."""
+
+LEVELS: tuple[Level, ...] = ("MUST", "SHOULD", "INFO")
+HEADINGS = {
+    Overall.CONFORMANT: "Conformant",
+    Overall.NOT_CONFORMANT: "Not conformant",
+    Overall.UNDECIDED: "Undecided",
+    Overall.HARNESS_FAILED: "Harness failed",
+}
+GROUP_TITLES = {
+    "EXIT": "what a code means",
+    "RESTART": "how a restart is done",
+    "STATE": "what the job says of itself",
+    "LIMIT": "where restarts and jobs end",
+    "CLEAN": "what is removed",
+    "IDENT": "names, labels, owners, environment",
+    "EVENT": "what the operator tells in events",
+    "INV": "what holds in every history",
+}
+
+
+class RequirementResult(Frozen):
+    """One requirement and all its cases."""
+
+    id: str
+    level: Level
+    feature: str
+    sentence: str
+    source: str
+    verdict: Verdict
+    """The gravest of its cases'."""
+    counts: dict[Verdict, int]
+    cases: tuple[CaseResult, ...]
+
+
+class GroupResult(Frozen):
+    """The requirements whose ids begin alike."""
+
+    name: str
+    title: str
+    requirements: tuple[RequirementResult, ...]
+
+
+class Tally(Frozen):
+    """The counts of one level."""
+
+    level: Level
+    cases: dict[Verdict, int]
+    requirements: dict[Verdict, int]
+
+
+class Summary(Frozen):
+    """What a report opens with."""
+
+    overall: Overall
+    heading: str
+    sentence: str
+    notices: tuple[str, ...]
+    tallies: tuple[Tally, ...]
+    groups: tuple[GroupResult, ...]
+
+
+def gravest(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict that all of these together come to; not-run for none."""
+    found = set(verdicts)
+    return next((verdict for verdict in GRAVITY if verdict in found), Verdict.NOT_RUN)
+
+
+def summarise(recording: Recording) -> Summary:
+    """Everything that is said of the recording as a whole."""
+    results = case_results(recording)
+    overall = overall_of(results, partial=recording.partial)
+    groups = _groups(results)
+    requirements = [requirement for group in groups for requirement in group.requirements]
+    return Summary(
+        overall=overall,
+        heading=HEADINGS[overall],
+        sentence=_sentence(recording.header, overall, requirements, partial=recording.partial),
+        notices=_notices(recording),
+        tallies=tuple(
+            Tally(
+                level=level,
+                cases=_counted(result.verdict for result in results if result.case.level == level),
+                requirements=_counted(one.verdict for one in requirements if one.level == level),
+            )
+            for level in LEVELS
+        ),
+        groups=groups,
+    )
+
+
+def _counted(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
+    found = Counter(verdicts)
+    return {verdict: found[verdict] for verdict in GRAVITY if found[verdict]}
+
+
+def _groups(results: Sequence[CaseResult]) -> tuple[GroupResult, ...]:
+    groups: dict[str, dict[str, list[CaseResult]]] = {}
+    for result in results:
+        groups.setdefault(result.group, {}).setdefault(result.case.requirement, []).append(result)
+    order = {name: number for number, name in enumerate(GROUP_TITLES)}
+    return tuple(
+        GroupResult(
+            name=name,
+            title=GROUP_TITLES.get(name, ""),
+            requirements=tuple(_requirement(cases) for _, cases in sorted(groups[name].items())),
+        )
+        for name in sorted(groups, key=lambda name: (order.get(name, len(order)), name))
+    )
+
+
+def _requirement(cases: Sequence[CaseResult]) -> RequirementResult:
+    case = cases[0].case
+    return RequirementResult(
+        id=case.requirement,
+        level=case.level,
+        feature=case.feature,
+        sentence=case.sentence,
+        source=case.source,
+        verdict=gravest(result.verdict for result in cases),
+        counts=_counted(result.verdict for result in cases),
+        cases=tuple(cases),
+    )
+
+
+def _sentence(header: Header, overall: Overall, requirements: Sequence[RequirementResult], *, partial: bool) -> str:
+    operator = f"{header.operator.name} {header.operator.version}"
+    contract = f"{header.contract.id} {header.contract.version}"
+    must = [one for one in requirements if one.level == "MUST"]
+    if overall is Overall.CONFORMANT:
+        met = [one for one in must if one.verdict is Verdict.PASS]
+        cases = sum(one.counts[Verdict.PASS] for one in met)
+        return (
+            f"{operator} meets {_several(len(met), 'MUST requirement')} of contract {contract} "
+            f"in {_several(cases, 'case')}; none failed."
+        )
+    if overall is Overall.NOT_CONFORMANT:
+        broken = [one.id for one in must if one.verdict is Verdict.FAIL]
+        return (
+            f"{operator} breaks {_several(len(broken), 'MUST requirement')} of contract {contract}: {_listed(broken)}."
+        )
+    if overall is Overall.HARNESS_FAILED:
+        errors = sum(one.counts.get(Verdict.ERROR, 0) for one in requirements if one.level != "INFO")
+        return f"The harness failed in {_several(errors, 'case')}, so the run says nothing of {operator}."
+    return _undecided(operator, must, partial=partial)
+
+
+def _undecided(operator: str, must: Sequence[RequirementResult], *, partial: bool) -> str:
+    unknown = sum(one.counts.get(Verdict.UNKNOWN, 0) for one in must)
+    unrun = sum(one.counts.get(Verdict.NOT_RUN, 0) for one in must)
+    reasons = []
+    if unknown:
+        reasons.append(f"the evidence is too weak in {_several(unknown, 'MUST case')}")
+    if unrun:
+        reasons.append(f"{_several(unrun, 'MUST case')} {'was' if unrun == 1 else 'were'} not run")
+    if partial:
+        reasons.append("the recording is partial")
+    if not any(one.counts.get(Verdict.PASS) for one in must):
+        reasons.append("no MUST was judged")
+    return f"Nothing is decided about {operator}: {', and '.join(reasons)}."
+
+
+def _notices(recording: Recording) -> tuple[str, ...]:
+    notices = []
+    if recording.partial:
+        lines = 1 + len(recording.entries) + len(recording.verdicts)
+        notices.append(
+            f"This recording is partial: it ends after line {lines} without a footer, because the run was cut "
+            "short or is still going on. What is missing counts as not run."
+        )
+    if recording.header.cluster.type == "embedded":
+        notices.append("Run on the embedded cluster, which imitates Kubernetes: no certification is claimed from it.")
+    if recording.header.cluster.note:
+        notices.append(recording.header.cluster.note)
+    return tuple(notices)
+
+
+def _several(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _listed(names: Sequence[str], most: int = 8) -> str:
+    shown = ", ".join(names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
