@@ -29,3 +29,10 @@ class Judgement(Frozen):
     deciding: tuple[int, ...] = ()
     observed_class: str | None = None
     """For a check on an exit code: the class that the operator showed (see `classes.ObservedClass`)."""
+
+
+class Judged(Frozen):
+    """A judgement with the text that a failing test shows: requirement, expected, seen, time line."""
+
+    judgement: Judgement
+    text: str

@@ -1,0 +1,44 @@
+"""The pytest modules that users run: `pytest --pyargs exitcode_conformance`.
+
+A test function stands for a requirement and is named as it; the plugin gives it one case for each scenario, or group of
+scenarios, in which the requirement is judged. The fixture `judged` waits for the histories and lets the check judge.
+"""
+
+from collections.abc import Callable
+
+import pytest
+
+from exitcode_conformance.requirements import Requirement, by_group
+from exitcode_conformance.verdict import Judged, Verdict
+
+RequirementTest = Callable[[Judged], None]
+
+
+def tests_of(group: str) -> dict[str, RequirementTest]:
+    """One test function for each requirement of a group, by the requirement's id."""
+    return {requirement.id: _test_of(requirement) for requirement in by_group(group)}
+
+
+def _test_of(requirement: Requirement) -> RequirementTest:
+    def test(judged: Judged) -> None:
+        must_be_met(requirement, judged)
+
+    test.__doc__ = requirement.sentence
+    test.__test__ = True  # type: ignore[attr-defined] # this is how pytest takes a function whatever its name is
+    test.requirement_id = requirement.id  # type: ignore[attr-defined] # the plugin finds the cases by it
+    return test
+
+
+def must_be_met(requirement: Requirement, judged: Judged) -> None:
+    """Turns a judgement into the outcome of a test. Only a pass passes; nothing else can look like one."""
+    match judged.judgement.verdict:
+        case Verdict.PASS:
+            return
+        case Verdict.NOT_SUPPORTED | Verdict.NOT_RUN:
+            pytest.skip(judged.text)
+        case Verdict.WAIVED:
+            pytest.xfail(judged.text)
+        case Verdict.FAIL if requirement.level != "MUST":
+            pytest.xfail(judged.text)
+        case _:
+            pytest.fail(judged.text, pytrace=False)
