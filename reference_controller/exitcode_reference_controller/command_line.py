@@ -17,8 +17,9 @@ from kubernetes.client.configuration import Configuration
 from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.kube_config import load_kube_config
 
-from exitcode_reference_controller.api import Api, ApiError, Unreachable
+from exitcode_reference_controller.api import Api, Unreachable
 from exitcode_reference_controller.controller import Controller
+from exitcode_reference_controller.informer import CannotList
 from exitcode_reference_controller.kinds import GROUP, KINDS
 from exitcode_reference_controller.mutants import VARIANTS
 
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         load_kube_config(options.kubeconfig, options.context, configuration, persist_config=False)
     except (ConfigException, OSError, ValueError) as problem:
-        return _give_up(f"the kubeconfig {options.kubeconfig} cannot be used: {problem}")
+        return _give_up(f"the kubeconfig {options.kubeconfig} cannot be used: {problem}", _USAGE)
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: stopped.set())
@@ -60,8 +61,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     try:
         controller.start()
-    except ApiError as refusal:
-        return _give_up(_explain(api, refusal))
+    except CannotList as problem:
+        return _give_up(_explain(api, problem))
     except Unreachable as problem:
         return _give_up(f"the API server {api.host} cannot be reached: {problem}")
     print("ready", flush=True)
@@ -110,14 +111,15 @@ def _kinds(text: str) -> list[str]:
     return names
 
 
-def _explain(api: Api, refusal: ApiError) -> str:
+def _explain(api: Api, problem: CannotList) -> str:
+    resource, refusal = problem.resource, problem.refusal
     if refusal.status == _NOT_FOUND:
-        return f"the API server {api.host} knows no such job kind of {GROUP}; apply its CustomResourceDefinition first"
+        return f"the API server {api.host} knows no {resource}; apply the CRD {resource}.{GROUP} first"
     if refusal.status in (_UNAUTHORIZED, _FORBIDDEN):
-        return f"the API server {api.host} does not permit it: {refusal.message}"
-    return f"the API server {api.host} refused the first list: {refusal}"
+        return f"the API server {api.host} does not permit to list {resource}: {refusal.message}"
+    return f"the API server {api.host} refused to list {resource}: {refusal}"
 
 
-def _give_up(sentence: str) -> int:
-    print(f"exitcode_reference_controller: {sentence}", file=sys.stderr, flush=True)
-    return _CLUSTER_UNUSABLE
+def _give_up(sentence: str, status: int = _CLUSTER_UNUSABLE) -> int:
+    print(f"exitcode_reference_controller: {' '.join(sentence.split())}", file=sys.stderr, flush=True)
+    return status

@@ -33,7 +33,6 @@ from exitcode_reference_controller.plan import (
 )
 from exitcode_reference_controller.reconcile import Reconciler
 from exitcode_reference_controller.recorder import Recorder
-from exitcode_reference_controller.status import is_terminal
 from exitcode_reference_controller.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -83,8 +82,8 @@ class Controller:
         self._kinds = dict(kinds)
         self._queue: WorkQueue[Key] = WorkQueue()
         self._recorder = Recorder(api)
-        self._rejections: dict[str, str] = {}
-        """UID of a job → why one of its pods or services was called invalid."""
+        self._rejections: dict[Key, tuple[str, str]] = {}
+        """UID of the job that has this address, and why one of its pods or services was called invalid."""
         self._jobs = {
             kind.name: Informer(
                 api,
@@ -112,11 +111,8 @@ class Controller:
         ]
 
     def start(self) -> None:
-        """Lists everything once, then follows it and begins to work. Raises ApiError, Unreachable."""
-        informers = [*self._owned.values(), *self._jobs.values()]
-        for informer in informers:
-            informer.synchronise()
-        for informer in informers:
+        """Lists everything once, then follows it and begins to work. Raises CannotList, Unreachable."""
+        for informer in (*self._owned.values(), *self._jobs.values()):
             informer.start()
         self._recorder.start()
         for thread in self._threads:
@@ -165,7 +161,9 @@ class Controller:
         kind, bucket = self._kinds[key.kind], (key.namespace, key.name)
         job = self._jobs[key.kind].store.get(*bucket)
         if job is None:
+            self._rejections.pop(key, None)
             return
+        rejected_uid, rejection = self._rejections.get(key, ("", ""))
         plan = self._reconciler.reconcile(
             kind,
             Observed(
@@ -173,7 +171,7 @@ class Controller:
                 pods=self._owned["pods"].store.bucket(bucket),
                 services=self._owned["services"].store.bucket(bucket),
                 now=datetime.now(UTC),
-                rejection=self._rejections.get(job["metadata"]["uid"]),
+                rejection=rejection if rejected_uid == job["metadata"]["uid"] else None,
             ),
         )
         self._carry_out(key, kind, job, plan)
@@ -186,11 +184,17 @@ class Controller:
         for announcement in plan.announcements:
             self._recorder.tell(kind, written, announcement)
         alive = written is not job
+        held_up: Outdated | None = None
         for action in plan.actions:
             if isinstance(action, Create) and not alive:
                 self._prove_alive(key, kind, job)
                 alive = True
-            self._act(key, kind, written, action)
+            try:
+                self._act(key, kind, written, action)
+            except Outdated as news:
+                held_up = news  # one name that is taken holds up nothing else
+        if held_up is not None:
+            raise held_up
 
     def _write_ledger(self, key: Key, kind: JobKind, job: Thing, plan: Plan) -> Thing:
         if plan.ledger is None:
@@ -229,20 +233,20 @@ class Controller:
         if (
             now["metadata"]["uid"] != job["metadata"]["uid"]
             or "deletionTimestamp" in now["metadata"]
-            or is_terminal(now.get("status") or {})
+            or self._reconciler.has_ended(now.get("status") or {})
         ):
             raise Outdated("the job is not to be run any more")
 
     def _act(self, key: Key, kind: JobKind, job: Thing, action: Action) -> None:
         match action:
             case Create():
-                self._create(kind, job, action.manifest)
+                self._create(key, kind, job, action.manifest)
             case Delete():
                 self._delete(kind, job, action)
             case _:
                 self._remove(object_path(kind.plural, key.namespace, key.name), job["metadata"]["uid"])
 
-    def _create(self, kind: JobKind, job: Thing, manifest: Thing) -> None:
+    def _create(self, key: Key, kind: JobKind, job: Thing, manifest: Thing) -> None:
         name, noun = manifest["metadata"]["name"], manifest["kind"]
         resource = f"{noun.lower()}s"
         try:
@@ -251,7 +255,7 @@ class Controller:
             if refusal.status == _CONFLICT:
                 raise Outdated(f"{noun} {name} exists already") from refusal
             if refusal.status in _INVALID:
-                self._rejections[job["metadata"]["uid"]] = refusal.message
+                self._rejections[key] = (job["metadata"]["uid"], refusal.message)
                 raise Outdated(refusal.message) from refusal
             self._announce(kind, job, "Warning", f"FailedCreate{noun}", f"Error creating: {refusal.message}", name)
             raise

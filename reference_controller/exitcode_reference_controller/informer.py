@@ -86,6 +86,15 @@ class Store:
             del self._buckets[bucket]
 
 
+class CannotList(Exception):
+    """The API server refused the first list of a collection, so that there is nothing to begin with."""
+
+    def __init__(self, resource: str, refusal: ApiError) -> None:
+        super().__init__(f"list of {resource}: {refusal}")
+        self.resource = resource
+        self.refusal = refusal
+
+
 class Informer:
     """Keeps a store true, and tells `on_change` of each object that has changed or gone."""
 
@@ -124,7 +133,12 @@ class Informer:
         self._version = version
 
     def start(self) -> None:
-        """Follows the collection from where `synchronise` left it, in a thread that ends with the process."""
+        """Lists the collection, then follows it in a thread that ends with the process. Raises CannotList,
+        Unreachable."""
+        try:
+            self.synchronise()
+        except ApiError as refusal:
+            raise CannotList(self._resource, refusal) from refusal
         threading.Thread(target=self._follow, name=f"watch-{self._resource}", daemon=True).start()
 
     def stop(self) -> None:

@@ -61,9 +61,7 @@ class Manifests(Identity):
 
     def environment(self, job: Job, spec: ReplicaSpec, index: int, container: str) -> dict[str, str]:
         """The variables that a container is told of its cluster."""
-        master = job.spec_of(job.leaders[0] if job.leaders else "Worker") or spec
-        port = self.port(job, spec if job.kind.environment == "tensorflow" else master)
-        return dict(container_environment(job, spec.type, index, container, port, self.replica_name))
+        return container_environment(job, spec.type, index, container, self)
 
     def port(self, job: Job, spec: ReplicaSpec) -> int:
         """The port of the kind's name that the training container declares, else the kind's default."""

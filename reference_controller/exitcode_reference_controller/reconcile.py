@@ -28,7 +28,7 @@ from exitcode_reference_controller.plan import (
     Thing,
 )
 from exitcode_reference_controller.standing import Replica, Standing, Standings
-from exitcode_reference_controller.status import Draft, Statuses, is_terminal
+from exitcode_reference_controller.status import Draft, Statuses
 
 _UNFINISHED_PHASES = ("Pending", "Running", "Unknown")
 
@@ -43,6 +43,8 @@ class Situation:
     pods: Mapping[str, Thing]
     services: Mapping[str, Thing]
     replicas: tuple[Replica, ...]
+    taken: frozenset[str]
+    """Names held by what is not the job's, such as a pod of an earlier job of its name that is still on its way out."""
 
     def standing(self, *standings: Standing) -> tuple[Replica, ...]:
         """The replicas that stand so."""
@@ -62,7 +64,7 @@ class Reconciler(Manifests, Standings, Statuses, Limits):
             situation = self.situation(kind, observed)
         except (InvalidJob, BrokenLedger) as problem:
             return self.refuse(draft, observed, str(problem))
-        if is_terminal(status):
+        if self.has_ended(status):
             return self.settle(draft, situation, ())
         return self.advance(draft, situation)
 
@@ -70,6 +72,7 @@ class Reconciler(Manifests, Standings, Statuses, Limits):
         """Everything that the rules decide on. Raises InvalidJob, BrokenLedger."""
         job = parse_job(kind, observed.job)
         pods = {pod["metadata"]["name"]: pod for pod in observed.pods if self.owns(job, pod)}
+        strangers = (thing for thing in (*observed.pods, *observed.services) if not self.owns(job, thing))
         return Situation(
             job=job,
             ledger=self.ledger(observed),
@@ -77,6 +80,7 @@ class Reconciler(Manifests, Standings, Statuses, Limits):
             pods=pods,
             services={s["metadata"]["name"]: s for s in observed.services if self.owns(job, s)},
             replicas=self.survey(job, pods),
+            taken=frozenset(thing["metadata"]["name"] for thing in strangers),
         )
 
     def ledger(self, observed: Observed) -> RestartLedger:
@@ -87,7 +91,7 @@ class Reconciler(Manifests, Standings, Statuses, Limits):
 
     def refuse(self, draft: Draft, observed: Observed, problem: str) -> Plan:
         """Fails a job that can never run."""
-        if is_terminal(draft.status):
+        if self.has_ended(draft.status):
             return Plan(status=draft.status)
         name = observed.job["metadata"]["name"]
         self.begin(draft, name)
@@ -110,7 +114,7 @@ class Reconciler(Manifests, Standings, Statuses, Limits):
             self.end(draft, "Failed", failure)
         elif self.is_successful(situation):
             self.end(draft, "Succeeded", f"{job.kind.name} {job.name} successfully completed.")
-        if is_terminal(draft.status):
+        if self.has_ended(draft.status):
             return self.settle(draft, situation, (*said, self.ending(draft, situation.observed)))
         if victims:
             said.append(self.restarting(situation, victims))
@@ -180,19 +184,22 @@ class Reconciler(Manifests, Standings, Statuses, Limits):
             yield Delete(resource="pods", name=replica.name, uid=replica.pod_uid)
 
     def creations(self, situation: Situation) -> Iterable[Create]:
-        """What is missing: services first, so that a container finds the names of the others."""
+        """What is missing: services first, so that a container finds the names of the others. A name that is taken
+        is waited for."""
         for replica in situation.replicas:
-            if replica.name not in situation.services:
+            if replica.name not in situation.services and replica.name not in situation.taken:
                 yield Create(manifest=self.service(situation.job, replica.spec, replica.index))
         for replica in situation.standing(Standing.MISSING):
-            yield Create(manifest=self.pod(situation.job, replica.spec, replica.index))
+            if replica.name not in situation.taken:
+                yield Create(manifest=self.pod(situation.job, replica.spec, replica.index))
 
     # ---- a job that has ended ------------------------------------------------------------------------------
 
     def settle(self, draft: Draft, situation: Situation, said: tuple[Announcement, ...]) -> Plan:
         """Keeps the counts true, cleans up, and removes the job when its time has come."""
         job = situation.job
-        self.count(draft, job, situation.replicas, ended=is_terminal(situation.observed.job.get("status") or {}))
+        ended_before = self.has_ended(situation.observed.job.get("status") or {})
+        self.count(draft, job, situation.replicas, ended=ended_before)
         expiry = self.expiry(job, draft.status)
         if expiry is not None and draft.now >= expiry:
             return Plan(status=draft.status, actions=(DeleteJob(),), announcements=said)

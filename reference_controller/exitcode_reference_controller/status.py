@@ -48,13 +48,12 @@ class Draft:
         return any(c["type"] == condition_type and c["status"] == "True" for c in self.conditions)
 
 
-def is_terminal(status: Mapping[str, Any]) -> bool:
-    """Whether the job has ended."""
-    return any(c["type"] in TERMINAL and c["status"] == "True" for c in status.get("conditions") or [])
-
-
 class Statuses:
-    """The rules by which a status is written."""
+    """The rules by which a status is read and written."""
+
+    def has_ended(self, status: Mapping[str, Any]) -> bool:
+        """Whether a status says that its job has ended."""
+        return any(c["type"] in TERMINAL and c["status"] == "True" for c in status.get("conditions") or [])
 
     def draft(self, kind_name: str, status: Mapping[str, Any], now: datetime) -> Draft:
         """A copy of the status to write on."""
