@@ -79,9 +79,7 @@ def scenario(
         groups=tuple(ReplicaGroup(type=t, replicas=n, restart_policy=policy) for t, n in groups),
         outcomes=outcomes,
         target=target,
-        steps=(UntilAttempt(replica=target, attempt=2),)
-        if target
-        else (UntilAttempt(replica="worker-0", attempt=1),),
+        steps=(UntilAttempt(replica=target, attempt=2),) if target else (UntilAttempt(replica="worker-0", attempt=1),),
     )
 
 
@@ -96,9 +94,7 @@ def scenarios(codes: Iterable[int] = (*CLAIMS, 3, 129)) -> dict[str, Scenario]:
             script = (first, RunUntilStopped())
             ps = [("PS", 1), ("Worker", 3)]
             found += [
-                scenario(
-                    f"tf-w1-worker-{way}{code}", "TFJob", [("Worker", 1)], {"worker-0": script}, "worker-0"
-                ),
+                scenario(f"tf-w1-worker-{way}{code}", "TFJob", [("Worker", 1)], {"worker-0": script}, "worker-0"),
                 scenario(f"tf-ps1-w3-worker-{way}{code}", "TFJob", ps, {"worker-0": script}, "worker-0"),
                 scenario(f"tf-ps1-w3-ps-{way}{code}", "TFJob", ps, {"ps-0": script}, "ps-0"),
                 scenario(
@@ -125,15 +121,11 @@ class Simulated:
         """The job as it says `state` now."""
         if state:
             self.conditions = [c for c in self.conditions if c["type"] != state]
-            over = {"Running": {"Restarting"}, "Restarting": {"Running"}}.get(
-                state, {"Running", "Restarting"}
-            )
+            over = {"Running": {"Restarting"}, "Restarting": {"Running"}}.get(state, {"Running", "Restarting"})
             for condition in self.conditions:
                 if condition["type"] in over and state != "Created":
                     condition["status"] = "False"
-            self.conditions.append(
-                {"type": state, "status": "True", "reason": f"{self.scenario.kind}{state}"}
-            )
+            self.conditions.append({"type": state, "status": "True", "reason": f"{self.scenario.kind}{state}"})
         self.events.append(
             (
                 at,
@@ -333,20 +325,18 @@ def make_recording(
     plan[-1] = plan[-1].model_copy(update={"scenarios": ()})
     clock = Clock()
     restarts = tuple(restarts)
-    runs = [
-        simulate(one, 0.2 + n * 0.03, restarts=restarts, message=message)
-        for n, one in enumerate(known.values())
-    ]
-    lines = sorted(
-        ((event, run.scenario.id) for run in runs for event in run.events), key=lambda line: line[0][0]
-    )
+    runs = [simulate(one, 0.2 + n * 0.03, restarts=restarts, message=message) for n, one in enumerate(known.values())]
+    lines = sorted(((event, run.scenario.id) for run in runs for event in run.events), key=lambda line: line[0][0])
     seen: dict[str, list[Event]] = {name: [] for name in known}
     with RecordingWriter(path, header(known, plan, **changes), clock=clock, now=lambda: STARTED) as writer:
-        for name in known:
-            writer.action(scenario=name, action="submit", detail={"name": name})
         for (at, resource, verb, object), name in lines:
             clock.now = at
+            if not seen[name]:
+                writer.action(scenario=name, action="submit", detail={"name": name})
             seen[name].append(writer.event(scenario=name, resource=resource, verb=verb, object=object))
+        for name in known:
+            clock.now += 0.02
+            writer.action(scenario=name, action="complete")
         for case in plan:
             if case.planned == "run" and case.subject not in unjudged:
                 said = "unknown" if case.subject in unknown else "error" if case.subject in errors else None

@@ -39,6 +39,7 @@ class Bar(Frozen):
     """One of a fixed set of class names."""
     title: str
     label: str = ""
+    label_x: float = 0
 
 
 class Glyph(Frozen):
@@ -142,16 +143,17 @@ def _look(state: str) -> str:
     return state if state in _LOOKS else "Unknown"
 
 
-def _bar(start: float, end: float, scale: _Scale, y: float, state: str, title: str) -> Bar:
-    x = scale.x(start)
-    width = round(max(scale.x(end) - x, 2.0), 1)
-    label = state if width > len(state) * LETTER + 8 else ""
-    return Bar(x=x, y=y, width=width, look=_look(state), title=title, label=label)
+def _bar(span: StateSpan, scale: _Scale, y: float, title: str, *, indent: float = 5) -> Bar:
+    """`indent` is the room between the bar's begin and its label."""
+    x = scale.x(span.start)
+    width = round(max(scale.x(span.end) - x, 2.0), 1)
+    label = span.state if width > len(span.state) * LETTER + indent + 3 else ""
+    return Bar(x=x, y=y, width=width, look=_look(span.state), title=title, label=label, label_x=x + indent)
 
 
 def _state_bar(span: StateSpan, scale: _Scale, y: float) -> Bar:
     title = f"job says {span.state} from {scale.at(span.start)} to {scale.at(span.end)} (#{span.seq})"
-    return _bar(span.start, span.end, scale, y, span.state, title)
+    return _bar(span, scale, y, title)
 
 
 def _side_by_side(lives: Iterable[PodLife]) -> list[list[PodLife]]:
@@ -169,13 +171,13 @@ def _side_by_side(lives: Iterable[PodLife]) -> list[list[PodLife]]:
 def _life_bars(life: PodLife, scale: _Scale, y: float) -> list[Bar]:
     return [
         _bar(
-            span.start,
-            span.end,
+            span,
             scale,
             y,
-            span.state,
             f"{life.name} {span.state} from {scale.at(span.start)} to {scale.at(span.end)}, uid {life.uid[:8]} "
             f"(#{span.seq})",
+            # The exit code stands where a pod ends.
+            indent=22 if span.state in ("Succeeded", "Failed") else 5,
         )
         for span in life.phases
     ]

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from exitcode_conformance.frozen import Frozen
+from exitcode_conformance.kinds import KINDS
 from exitcode_conformance.scenario import Scenario, SignalOutcome, outcome_code
 from exitcode_conformance.verdict import Verdict
 
@@ -63,9 +64,18 @@ def matrix_of(header: Header, results: Iterable[CaseResult]) -> Matrix:
             signal = outcome.signal if isinstance(outcome, SignalOutcome) else None
             place = (code, scenario.kind, scenario.group_of(scenario.target).type)
             found.setdefault(place, []).append(_sighting(scenario.id, signal, result))
-    columns = tuple(sorted({(kind, replica) for _, kind, replica in found}))
+    columns = tuple(sorted({(kind, replica) for _, kind, replica in found}, key=_column_order))
     rows = (_row(header, code, columns, found) for code in sorted({code for code, _, _ in found}))
     return Matrix(columns=columns, rows=tuple(rows))
+
+
+def _column_order(column: tuple[str, str]) -> tuple[int, int, str, str]:
+    """Kinds and replica types that we know in the order in which we know them, then the others by name."""
+    kind, replica = column
+    known = tuple(KINDS)
+    types = KINDS[kind].replica_types if kind in KINDS else ()
+    kind_number = known.index(kind) if kind in known else len(known)
+    return kind_number, types.index(replica) if replica in types else len(types), kind, replica
 
 
 def _about_one_replica(header: Header, result: CaseResult) -> Scenario | None:

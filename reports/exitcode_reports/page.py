@@ -4,6 +4,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from exitcode_conformance.entry import Entry, Event
 from exitcode_conformance.scenario import ExitOutcome, Outcome, RunUntilStopped, Scenario, SignalOutcome
@@ -64,6 +65,8 @@ class ScenarioPage:
     verdict: Verdict
     results: tuple[CaseResult, ...]
     passed: int
+    judged: int
+    """Cases that count: all but INFO."""
     drawing: Drawing | None
     duration: float
     events: tuple[EventRow, ...]
@@ -77,6 +80,7 @@ class Page:
     recording: Recording
     summary: Summary
     look: str
+    day: str
     bars: tuple[CountBar, ...]
     identity: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
     reproduce: str
@@ -108,6 +112,7 @@ def page_of(recording: Recording) -> Page:
         recording=recording,
         summary=summary,
         look=LOOKS[summary.overall],
+        day=f"{_utc(recording.header.started_at):%Y-%m-%d %H:%M} UTC",
         bars=tuple(_count_bar(tally) for tally in summary.tallies if tally.cases),
         identity=_identity(recording),
         reproduce=shlex.join(recording.header.reproduce),
@@ -117,6 +122,10 @@ def page_of(recording: Recording) -> Page:
         verdict_counts=tuple((verdict, counts[verdict]) for verdict in GRAVITY if counts[verdict]),
         scenarios=tuple(_scenario_pages(recording, results)),
     )
+
+
+def _utc(moment: datetime) -> datetime:
+    return moment.astimezone(UTC)
 
 
 def _count_bar(tally: Tally) -> CountBar:
@@ -164,8 +173,8 @@ def _identity(recording: Recording) -> tuple[tuple[str, tuple[tuple[str, str], .
         ),
         "Run": (
             ("id", head.run_id),
-            ("started", f"{head.started_at:%Y-%m-%d %H:%M:%S} UTC"),
-            ("finished", f"{footer.finished_at:%Y-%m-%d %H:%M:%S} UTC" if footer else "not seen"),
+            ("started", f"{_utc(head.started_at):%Y-%m-%d %H:%M:%S} UTC"),
+            ("finished", f"{_utc(footer.finished_at):%Y-%m-%d %H:%M:%S} UTC" if footer else "not seen"),
             ("suite", f"exitcode-conformance {head.suite_version}"),
             ("sealed", footer.sha256[:16] if footer else "no: partial"),
         ),
@@ -206,6 +215,7 @@ def _scenario_page(
         verdict=verdict,
         results=tuple(sorted(results, key=lambda result: GRAVITY.index(result.verdict))),
         passed=sum(one is Verdict.PASS for one in counted),
+        judged=len(counted),
         drawing=draw(timeline, shown, deciding) if shown else None,
         duration=timeline.end - timeline.start,
         events=_event_rows(entries, deciding),

@@ -178,7 +178,7 @@ def _undecided(operator: str, must: Sequence[RequirementResult], *, partial: boo
         reasons.append("the recording is partial")
     if not any(one.counts.get(Verdict.PASS) for one in must):
         reasons.append("no MUST was judged")
-    return f"Nothing is decided about {operator}: {', and '.join(reasons)}."
+    return f"Nothing is decided about {operator}: {_joined(reasons)}."
 
 
 def _notices(recording: Recording) -> tuple[str, ...]:
@@ -194,6 +194,10 @@ def _notices(recording: Recording) -> tuple[str, ...]:
     if recording.header.cluster.note:
         notices.append(recording.header.cluster.note)
     return tuple(notices)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return " and ".join(part for part in (", ".join(parts[:-1]), parts[-1]) if part)
 
 
 def _several(number: int, noun: str) -> str:

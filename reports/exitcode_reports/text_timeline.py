@@ -6,7 +6,7 @@ from typing import Any
 from exitcode_conformance.entry import Action, Entry, Event
 
 from exitcode_reports.printable import printable
-from exitcode_reports.timeline import is_job, items, job_state, mapping, text, value, whole
+from exitcode_reports.timeline import is_job, items, job_state, mapping, text, until_complete, value, whole
 
 AROUND = 6
 """How many lines are shown before and after each deciding one."""
@@ -16,7 +16,7 @@ def text_timeline(entries: Iterable[Entry], deciding: Collection[int] = (), *, a
     """One line an entry: seconds since the first, the number in the recording, who, and what. Deciding ones
     are marked with `>`. Of the others only `around` on each side of a deciding one are shown, and where there
     is none the last; `around=None` shows all. Entries that tell a person nothing new are left out."""
-    rows = _rows(entries, frozenset(deciding))
+    rows = _rows(until_complete(tuple(entries)), frozenset(deciding))
     if not rows:
         return "(nothing was recorded)"
     start = rows[0][0].time
@@ -120,7 +120,7 @@ def _container(container: dict[str, Any]) -> str:
     last = whole(container, "lastState", "terminated", "exitCode")
     after = f" after exit code {last}" if last is not None else ""
     if isinstance(value(container, "state", "running"), dict):
-        return f"running{after}{suffix}"
+        return f"container running{after}{suffix}"
     return f"waiting {text(container, 'state', 'waiting', 'reason') or ''}".rstrip() + after + suffix
 
 

@@ -1,0 +1,156 @@
+"""JUnit XML, a pure function of the recording, as Jenkins, GitLab and their kin read it.
+
+JUnit has four outcomes. What must turn a build red is a failure (a failed MUST) or an error (the harness failed, or a
+MUST stayed unknown); what must not is skipped, with the reason: a failed SHOULD, and whatever was not run. Judging a
+recording takes no time, and scenarios share theirs, so the cases say 0 and the whole says how long the run took."""
+
+from collections.abc import Sequence
+from typing import Literal
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from exitcode_conformance.entry import Entry
+from exitcode_conformance.verdict import Verdict
+
+from exitcode_reports.printable import printable
+from exitcode_reports.recording import Recording
+from exitcode_reports.results import CaseResult
+from exitcode_reports.summary import GroupResult, summarise
+from exitcode_reports.text_timeline import text_timeline
+
+LONGEST = 20_000
+"""Characters of the text of one failure."""
+
+Outcome = Literal["passed", "failure", "error", "skipped"]
+
+
+def outcome_of(result: CaseResult) -> Outcome:
+    """What JUnit calls it."""
+    must = result.case.level == "MUST"
+    match result.verdict:
+        case Verdict.PASS:
+            return "passed"
+        case Verdict.FAIL:
+            return "failure" if must else "skipped"
+        case Verdict.ERROR:
+            return "skipped" if result.case.level == "INFO" else "error"
+        case Verdict.UNKNOWN:
+            return "error" if must else "skipped"
+        case Verdict.NOT_SUPPORTED | Verdict.WAIVED | Verdict.NOT_RUN:
+            return "skipped"
+
+
+def render_junit(recording: Recording) -> str:
+    """The XML document. The same recording gives the same text."""
+    summary = summarise(recording)
+    every = [case for group in summary.groups for one in group.requirements for case in one.cases]
+    last = recording.entries[-1].time if recording.entries else 0.0
+    root = Element("testsuites", {"name": "exitcode-conformance", **_counts(every), "time": f"{last:.3f}"})
+    entries = _by_scenario(recording)
+    for number, group in enumerate(summary.groups):
+        _suite(root, number, recording, group, entries)
+    indent(root)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
+
+
+def _counts(results: Sequence[CaseResult]) -> dict[str, str]:
+    outcomes = [outcome_of(result) for result in results]
+    return {
+        "tests": str(len(outcomes)),
+        "failures": str(outcomes.count("failure")),
+        "errors": str(outcomes.count("error")),
+        "skipped": str(outcomes.count("skipped")),
+    }
+
+
+def _by_scenario(recording: Recording) -> dict[str, list[Entry]]:
+    entries: dict[str, list[Entry]] = {}
+    for entry in recording.entries:
+        if entry.scenario is not None:
+            entries.setdefault(entry.scenario, []).append(entry)
+    return entries
+
+
+def _suite(
+    root: Element, number: int, recording: Recording, group: GroupResult, entries: dict[str, list[Entry]]
+) -> None:
+    cases = [case for requirement in group.requirements for case in requirement.cases]
+    suite = SubElement(
+        root,
+        "testsuite",
+        {
+            "name": _text(group.name),
+            "package": "exitcode_conformance",
+            "id": str(number),
+            "timestamp": f"{recording.header.started_at:%Y-%m-%dT%H:%M:%S}",
+            "hostname": _text(recording.header.cluster.type),
+            **_counts(cases),
+            "time": "0.000",
+        },
+    )
+    properties = SubElement(suite, "properties")
+    for name, value in _properties(recording):
+        SubElement(properties, "property", {"name": name, "value": _text(value)})
+    for case in cases:
+        _case(suite, case, entries)
+    # Some readers demand both, even when there is nothing to say.
+    SubElement(suite, "system-out")
+    SubElement(suite, "system-err")
+
+
+def _properties(recording: Recording) -> tuple[tuple[str, str], ...]:
+    header = recording.header
+    return (
+        ("operator", f"{header.operator.name} {header.operator.version}"),
+        ("operator.project", header.operator.project),
+        ("cluster", header.cluster.address),
+        ("cluster.server", header.cluster.server_version),
+        ("contract", f"{header.contract.id} {header.contract.version}"),
+        ("contract.digest", header.contract.digest),
+        ("profile", header.profile),
+        ("run", header.run_id),
+        ("suite", header.suite_version),
+        ("partial", "yes" if recording.partial else "no"),
+    )
+
+
+def _case(suite: Element, result: CaseResult, entries: dict[str, list[Entry]]) -> None:
+    case = SubElement(
+        suite,
+        "testcase",
+        {
+            "classname": _text(f"exitcode_conformance.{result.group}"),
+            "name": _text(result.name),
+            "time": "0.000",
+        },
+    )
+    outcome = outcome_of(result)
+    if outcome == "passed":
+        return
+    message = f"{result.case.level} {result.verdict}: {result.seen}"
+    attributes = {"message": _text(printable(message, limit=500))}
+    if outcome == "skipped":
+        SubElement(case, "skipped", attributes)
+        return
+    detail = SubElement(case, outcome, attributes | {"type": str(result.verdict)})
+    detail.text = _text(failure_text(result, entries))
+
+
+def failure_text(result: CaseResult, entries: dict[str, list[Entry]]) -> str:
+    """What a person needs to see of a case that went wrong; `entries` are those of each scenario."""
+    parts = [
+        f"{result.case.requirement} ({result.case.level}): {result.case.sentence}",
+        f"Source:   {result.case.source}",
+        f"Expected: {result.expected}",
+        f"Seen:     {result.seen}",
+    ]
+    deciding = result.line.deciding if result.line else ()
+    for scenario in result.case.scenarios:
+        own = entries.get(scenario, [])
+        if len(result.case.scenarios) == 1 or any(entry.seq in deciding for entry in own):
+            parts += ["", f"{scenario}:", text_timeline(own, deciding)]
+    return "\n".join(parts)
+
+
+def _text(value: str) -> str:
+    """The value without what XML 1.0 does not allow."""
+    return printable(value, limit=LONGEST, lines=True)

@@ -1,0 +1,47 @@
+"""Writes the reports of a recording next to it, each one whole or not at all."""
+
+import os
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+
+from exitcode_reports.html import render_html
+from exitcode_reports.junit import render_junit
+from exitcode_reports.recording import Recording
+from exitcode_reports.recording_error import RecordingError
+
+
+def write_reports(recording: Recording, directory: Path) -> tuple[Path, ...]:
+    """Write index.html and junit.xml into the directory, which is made if need be, and return their paths. A report
+    that is there already is replaced at once, so that no reader ever sees half of one. Raises RecordingError where
+    that cannot be done."""
+    contents = {"index.html": render_html(recording), "junit.xml": render_junit(recording)}
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        return tuple(_replace(directory / name, content) for name, content in contents.items())
+    except OSError as error:
+        raise RecordingError(
+            f"The reports cannot be written to {directory}: {error.strerror or error}.",
+            "Choose a directory that you may write to and that has room.",
+        ) from error
+
+
+def _replace(path: Path, content: str) -> Path:
+    with NamedTemporaryFile(
+        "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}.", delete=False
+    ) as file:
+        try:
+            file.write(content)
+            file.flush()
+            # Made for the owner alone; the report is for everybody whom the user's own mask allows.
+            os.fchmod(file.fileno(), 0o666 & ~_mask())
+            os.replace(file.name, path)
+        except OSError:
+            Path(file.name).unlink(missing_ok=True)
+            raise
+    return path
+
+
+def _mask() -> int:
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
