@@ -24,9 +24,7 @@ LETTER = 6.4
 _LOOKS = frozenset(
     {"New", "Created", "Running", "Restarting", "Suspended", "Succeeded", "Failed", "Pending", "Unknown"}
 )
-_POINTS = frozenset(
-    {"submit", "delete-job", "step-timed-out", "complete", "harness-error", "operator-exited", "operator-started"}
-)
+_POINTS = frozenset({"submit", "delete-job", "step-timed-out", "complete", "harness-error"})
 
 
 class Bar(Frozen):

@@ -89,6 +89,10 @@ class Page:
     matrix: Matrix
     verdict_counts: tuple[tuple[Verdict, int], ...]
     scenarios: tuple[ScenarioPage, ...]
+    others: tuple[EventRow, ...]
+    """Entries that belong to no scenario."""
+    recorded: frozenset[int]
+    """Numbers of all entries: what a link may lead to."""
 
 
 LOOKS = {
@@ -121,6 +125,8 @@ def page_of(recording: Recording) -> Page:
         matrix=matrix_of(recording.header, results),
         verdict_counts=tuple((verdict, counts[verdict]) for verdict in GRAVITY if counts[verdict]),
         scenarios=tuple(_scenario_pages(recording, results)),
+        others=_event_rows([entry for entry in recording.entries if entry.scenario is None], _deciding(results)),
+        recorded=frozenset(entry.seq for entry in recording.entries),
     )
 
 
@@ -169,6 +175,7 @@ def _identity(recording: Recording) -> tuple[tuple[str, tuple[tuple[str, str], .
             ("address", cluster.address),
             ("server", cluster.server_version),
             ("nodes", ", ".join(cluster.nodes)),
+            ("note", cluster.note or ""),
             ("namespace", head.namespace),
         ),
         "Run": (
@@ -201,10 +208,7 @@ def _scenario_pages(recording: Recording, results: Sequence[CaseResult]) -> Iter
 def _scenario_page(
     scenario: Scenario, entries: Sequence[Entry], results: Sequence[CaseResult], *, may_open: bool
 ) -> ScenarioPage:
-    deciding: dict[int, dict[str, Verdict]] = {}
-    for result in results:
-        for seq in result.line.deciding if result.line else ():
-            deciding.setdefault(seq, {})[result.case.requirement] = result.verdict
+    deciding = _deciding(results)
     counted = [result.verdict for result in results if result.case.level != "INFO"]
     verdict = gravest(counted)
     shown = until_complete(entries)
@@ -221,6 +225,17 @@ def _scenario_page(
         events=_event_rows(entries, deciding),
         open=may_open and verdict in NEEDS_ATTENTION,
     )
+
+
+def _deciding(results: Iterable[CaseResult]) -> dict[int, dict[str, Verdict]]:
+    """Number of an entry → requirement that rests on it → its gravest verdict."""
+    deciding: dict[int, dict[str, Verdict]] = {}
+    for result in results:
+        for seq in result.line.deciding if result.line else ():
+            named = deciding.setdefault(seq, {})
+            requirement = result.case.requirement
+            named[requirement] = gravest((result.verdict, named.get(requirement, result.verdict)))
+    return deciding
 
 
 def _event_rows(entries: Sequence[Entry], deciding: dict[int, dict[str, Verdict]]) -> tuple[EventRow, ...]:

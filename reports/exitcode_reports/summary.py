@@ -191,8 +191,6 @@ def _notices(recording: Recording) -> tuple[str, ...]:
         )
     if recording.header.cluster.type == "embedded":
         notices.append("Run on the embedded cluster, which imitates Kubernetes: no certification is claimed from it.")
-    if recording.header.cluster.note:
-        notices.append(recording.header.cluster.note)
     return tuple(notices)
 
 

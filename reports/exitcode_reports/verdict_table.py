@@ -16,8 +16,10 @@ from exitcode_reports.recording import Recording
 from exitcode_reports.results import CaseResult, Overall
 from exitcode_reports.summary import GRAVITY, RequirementResult, Summary, summarise
 
-MOST_CASES = 20
-"""Cases that did not pass and are told one by one."""
+MOST_CASES = 3
+"""Cases of one requirement that did not pass and are told one by one."""
+MOST_REQUIREMENTS = 8
+"""Requirements of which cases are told."""
 STYLES = {
     Verdict.PASS: "green",
     Verdict.FAIL: "bold red",
@@ -66,12 +68,11 @@ def verdict_table(summary: Summary) -> RenderableType:
             counts,
         )
     parts: list[RenderableType] = [table]
-    wrong, more = _wrong(summary)
-    for result in wrong:
+    for result in _told(summary):
         parts.append(Text(f"{result.verdict}  {_fit(result.name)}", STYLES[result.verdict]))
         parts.append(Padding(Text(f"expected  {_fit(result.expected)}\nseen      {_fit(result.seen)}"), (0, 0, 1, 4)))
-    if more:
-        parts.append(Text(f"… and {more} more cases that did not pass\n", "dim"))
+    if more := _untold(summary):
+        parts.append(Text(f"not shown here: {more}\n", "dim"))
     parts += [Text(_fit(notice), "yellow") for notice in summary.notices]
     heading = Text(summary.heading.upper(), HEADING_STYLES[summary.overall])
     parts.append(Text.assemble(heading, "  ", _fit(summary.sentence)))
@@ -88,12 +89,11 @@ def plain_verdicts(summary: Summary) -> str:
         + ", ".join(f"{number} {verdict}" for verdict, number in one.counts.items())
         for one in requirements
     ]
-    wrong, more = _wrong(summary)
-    for result in wrong:
+    for result in _told(summary):
         lines += ["", f"{result.verdict}: {_fit(result.name)}"]
         lines += [f"  expected: {_fit(result.expected)}", f"  seen:     {_fit(result.seen)}"]
-    if more:
-        lines.append(f"... and {more} more cases that did not pass")
+    if more := _untold(summary):
+        lines += ["", f"not shown here: {more}"]
     lines += ["", *(_fit(notice) for notice in summary.notices)]
     lines += [f"{summary.heading.upper()}: {_fit(summary.sentence)}", _tallies(summary)]
     return "\n".join(lines)
@@ -103,16 +103,28 @@ def _requirements(summary: Summary) -> list[RequirementResult]:
     return [requirement for group in summary.groups for requirement in group.requirements]
 
 
-def _wrong(summary: Summary) -> tuple[list[CaseResult], int]:
-    """The cases to tell of, gravest first, and how many more there are."""
-    found = [
-        result
-        for requirement in _requirements(summary)
-        for result in requirement.cases
-        if result.verdict in WRONG and result.case.level != "INFO"
-    ]
-    found.sort(key=lambda result: (GRAVITY.index(result.verdict), result.case.level != "MUST"))
-    return found[:MOST_CASES], max(0, len(found) - MOST_CASES)
+def _wrong(requirement: RequirementResult) -> list[CaseResult]:
+    """The cases of a requirement that did not pass, gravest first."""
+    found = [result for result in requirement.cases if result.verdict in WRONG]
+    return sorted(found, key=lambda result: GRAVITY.index(result.verdict))
+
+
+def _to_tell(summary: Summary) -> list[RequirementResult]:
+    """The requirements with something to tell, gravest first. INFO never counts."""
+    found = [one for one in _requirements(summary) if one.level != "INFO" and _wrong(one)]
+    return sorted(found, key=lambda one: (GRAVITY.index(one.verdict), one.level != "MUST"))
+
+
+def _told(summary: Summary) -> list[CaseResult]:
+    """The cases that are shown one by one."""
+    return [case for one in _to_tell(summary)[:MOST_REQUIREMENTS] for case in _wrong(one)[:MOST_CASES]]
+
+
+def _untold(summary: Summary) -> str:
+    """How many cases of which requirements did not pass either, as a part of a sentence; empty for none."""
+    shown = {case.name for case in _told(summary)}
+    hidden = {one.id: [c for c in _wrong(one) if c.name not in shown] for one in _to_tell(summary)}
+    return ", ".join(f"{len(cases)} of {_fit(name)}" for name, cases in hidden.items() if cases)
 
 
 def _tallies(summary: Summary) -> str:
