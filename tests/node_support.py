@@ -44,15 +44,20 @@ class MemoryApi:
         pod = copy.deepcopy(self.pods[namespace, name])
         spec_grace = pod["spec"].get("terminationGracePeriodSeconds", 30)
         seconds = spec_grace if grace is None else grace
-        if seconds == 0 or not pod["spec"].get("nodeName"):
-            del self.pods[namespace, name]
-            self._tell("DELETED", pod)
-            return
-        pod["metadata"] |= {
-            "deletionTimestamp": "2026-01-01T00:00:00Z",
-            "deletionGracePeriodSeconds": seconds,
-        }
+        if not pod["spec"].get("nodeName") or pod["status"]["phase"] in ("Succeeded", "Failed"):
+            seconds = 0
+        self._mark_deleted(pod, seconds)
+        if seconds == 0:
+            self._remove(pod)
+
+    def _mark_deleted(self, pod: Json, seconds: int) -> None:
+        marks = {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": seconds}
+        pod["metadata"] |= marks
         self._write(pod)
+
+    def _remove(self, pod: Json) -> None:
+        del self.pods[pod["metadata"]["namespace"], pod["metadata"]["name"]]
+        self._tell("DELETED", pod)
 
     def _write(self, pod: Json) -> None:
         self.pods[pod["metadata"]["namespace"], pod["metadata"]["name"]] = pod
@@ -127,8 +132,8 @@ class MemoryApi:
             pod = self._live(namespace, name, uid)
         except PodGone:
             return
-        del self.pods[namespace, name]
-        self._tell("DELETED", pod)
+        self._mark_deleted(pod, 0)
+        self._remove(pod)
 
     def emit_event(self, pod: Mapping[str, Any], kind: str, reason: str, message: str) -> None:
         self.events.append((pod["metadata"]["name"], kind, reason, message))
