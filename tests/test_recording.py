@@ -191,9 +191,7 @@ def test_credentials_are_refused_and_nothing_of_them_is_written(tmp_path: Path, 
     ("resource", "object"),
     [("secrets", {"data": {}}), ("things", {"kind": "Secret"}), ("things", {"kind": "SecretList"})],
 )
-def test_secrets_are_refused_whatever_they_hold(
-    tmp_path: Path, resource: str, object: dict[str, Any]
-) -> None:
+def test_secrets_are_refused_whatever_they_hold(tmp_path: Path, resource: str, object: dict[str, Any]) -> None:
     with (
         RecordingWriter(tmp_path / "recording.jsonl", header(KNOWN, [])) as writer,
         pytest.raises(SecretRefused, match="A Secret was about to be recorded"),
@@ -330,9 +328,7 @@ def test_a_header_cut_in_two_is_refused(path: Path) -> None:
         (lambda lines: lines.pop(), "without a footer"),
     ],
 )
-def test_an_inconsistent_recording_is_refused(
-    path: Path, change: Callable[[Lines], None], sentence: str
-) -> None:
+def test_an_inconsistent_recording_is_refused(path: Path, change: Callable[[Lines], None], sentence: str) -> None:
     rewrite(path, change, sealed="without" not in sentence)
     assert sentence in refusal(path)
 
@@ -386,9 +382,7 @@ def test_what_is_no_recording_is_refused(path: Path, content: bytes, sentence: s
 
 
 @pytest.mark.parametrize("broken", [b"\xff\n", b"\n", b"not json\n", b"[1]\n"])
-def test_a_broken_line_in_the_middle_is_refused_even_of_a_partial_recording(
-    path: Path, broken: bytes
-) -> None:
+def test_a_broken_line_in_the_middle_is_refused_even_of_a_partial_recording(path: Path, broken: bytes) -> None:
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join([*lines[:7], broken, *lines[7:]]))
     assert "Line 8 is" in refusal(path, allow_partial=True)

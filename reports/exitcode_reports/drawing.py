@@ -158,7 +158,7 @@ def _side_by_side(lives: Iterable[PodLife]) -> list[list[PodLife]]:
     """The incarnations of a replica on as few rows as keep those apart that were there at the same time."""
     rows: list[list[PodLife]] = []
     for life in lives:
-        row = next((row for row in rows if row[-1].end <= life.start), None)
+        row = next((row for row in rows if row[-1].gone and row[-1].end <= life.start), None)
         if row is None:
             rows.append([life])
         else:

@@ -6,6 +6,7 @@ each one fit to be shown, and the page's own policy forbids every script but our
 import re
 from base64 import b64encode
 from collections.abc import Iterable
+from functools import cache
 from hashlib import sha256
 from importlib import resources
 
@@ -49,6 +50,7 @@ def render_html(recording: Recording) -> str:
     )
 
 
+@cache
 def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("exitcode_reports"),

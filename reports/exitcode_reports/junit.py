@@ -17,8 +17,12 @@ from exitcode_reports.results import CaseResult
 from exitcode_reports.summary import GroupResult, summarise
 from exitcode_reports.text_timeline import text_timeline
 
-LONGEST = 20_000
-"""Characters of the text of one failure."""
+LONGEST = 500
+"""Characters of a single value."""
+LONGEST_STORY = 2000
+"""Characters of what was expected or seen, so that the time line below has its place."""
+LONGEST_TEXT = 20_000
+"""Characters of the text of one failure, time line and all."""
 
 Outcome = Literal["passed", "failure", "error", "skipped"]
 
@@ -127,12 +131,12 @@ def _case(suite: Element, result: CaseResult, entries: dict[str, list[Entry]]) -
     if outcome == "passed":
         return
     message = f"{result.case.level} {result.verdict}: {result.seen}"
-    attributes = {"message": _text(printable(message, limit=500))}
+    attributes = {"message": _text(message)}
     if outcome == "skipped":
         SubElement(case, "skipped", attributes)
         return
     detail = SubElement(case, outcome, attributes | {"type": str(result.verdict)})
-    detail.text = _text(failure_text(result, entries))
+    detail.text = printable(failure_text(result, entries), limit=LONGEST_TEXT, lines=True)
 
 
 def failure_text(result: CaseResult, entries: dict[str, list[Entry]]) -> str:
@@ -140,8 +144,8 @@ def failure_text(result: CaseResult, entries: dict[str, list[Entry]]) -> str:
     parts = [
         f"{result.case.requirement} ({result.case.level}): {result.case.sentence}",
         f"Source:   {result.case.source}",
-        f"Expected: {result.expected}",
-        f"Seen:     {result.seen}",
+        f"Expected: {printable(result.expected, limit=LONGEST_STORY)}",
+        f"Seen:     {printable(result.seen, limit=LONGEST_STORY)}",
     ]
     deciding = result.line.deciding if result.line else ()
     for scenario in result.case.scenarios:
@@ -153,4 +157,4 @@ def failure_text(result: CaseResult, entries: dict[str, list[Entry]]) -> str:
 
 def _text(value: str) -> str:
     """The value without what XML 1.0 does not allow."""
-    return printable(value, limit=LONGEST, lines=True)
+    return printable(value, limit=LONGEST)

@@ -169,8 +169,9 @@ def _states(events: list[Event], end: float) -> tuple[tuple[StateSpan, ...], flo
 
 def _closed(spans: list[StateSpan], end: float) -> tuple[StateSpan, ...]:
     """The spans with each one's end where the next begins."""
-    ends = [span.start for span in spans[1:]] + [end]
-    return tuple(span.model_copy(update={"end": until}) for span, until in zip(spans, ends, strict=True))
+    ends = [*(span.start for span in spans[1:]), end]
+    # Without a span there is one end too many.
+    return tuple(span.model_copy(update={"end": until}) for span, until in zip(spans, ends, strict=False))
 
 
 def _life(uid: str, events: list[Event], job: str | None, end: float) -> PodLife:
@@ -193,7 +194,7 @@ def _life(uid: str, events: list[Event], job: str | None, end: float) -> PodLife
         start=events[0].time,
         end=until,
         gone=gone,
-        phases=_closed(phases, until) if phases else (),
+        phases=_closed(phases, until),
         marks=tuple(marks),
         restarts=max((whole(c, "restartCount") or 0 for c in _containers(last)), default=0),
     )
