@@ -347,7 +347,7 @@ def test_a_line_behind_the_footer_is_refused(path: Path) -> None:
 
 
 def test_a_changed_recording_is_refused(path: Path) -> None:
-    rewrite(path, lambda lines: lines[5]["detail"].update(name="another"), sealed=False)
+    rewrite(path, lambda lines: lines[1]["detail"].update(name="another"), sealed=False)
     problem = refusal(path)
     assert "the recording was changed" in problem
     assert problem.startswith(f"Line {len(path.read_bytes().splitlines())}")
