@@ -86,11 +86,13 @@ class Api:
         }
         return self._call("DELETE", path, body=options)
 
-    def watch(self, path: str, query: Mapping[str, str], stop: threading.Event) -> Iterator[dict[str, Any]]:
-        """The changes after `resourceVersion` in the query, until the server or `stop` ends it. Raises
-        ApiError, Unreachable."""
-        fields = {**query, "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(_WATCH_SECONDS)}
-        response = self._send("GET", path, fields, None, None, read_seconds=_WATCH_SECONDS + _READ_SECONDS)
+    def watch(
+        self, path: str, query: Mapping[str, str], stop: threading.Event, *, seconds: int = _WATCH_SECONDS
+    ) -> Iterator[dict[str, Any]]:
+        """The changes after `resourceVersion` in the query, for `seconds` or until `stop` is set or the server ends it.
+        Raises ApiError, Unreachable."""
+        fields = {**query, "watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(seconds)}
+        response = self._send("GET", path, fields, None, None, read_seconds=seconds + _READ_SECONDS)
         try:
             if response.status != 200:
                 raise _refusal(response.status, response.data)
