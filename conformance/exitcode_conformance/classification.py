@@ -61,14 +61,23 @@ def not_restarted(history: History, after: Aftermath) -> Finding:
 
 
 def restarted_in_time(history: History, after: Aftermath) -> Finding:
-    """Whether the replica was restarted within the bound `restart`."""
-    return eventually(
-        history,
-        since=after.ended,
-        bound="restart",
-        found=after.restarted,
-        missing=f"{after.attempt.replica} was not restarted",
-    )
+    """Whether the replica was restarted within the bound `restart`.
+
+    An operator that has asked for the old pod's deletion in time has done its part; until the node has removed the pod
+    it can do no more, so the bound counts from the removal.
+    """
+    since, missing = after.ended, f"{after.attempt.replica} was not restarted"
+    old = next(i for i in history.incarnations_of(after.attempt.replica) if i.uid == after.attempt.uid)
+    asked, gone = old.deletion_asked, old.deleted
+    if asked is not None and asked.time - after.ended.time <= seconds(history, "restart"):
+        if gone is None:
+            return Finding(
+                holds=None,
+                seen=f"the deletion of {old.name} was asked for, but the node has not removed it",
+                deciding=(after.ended.seq, asked.seq),
+            )
+        since = Moment(seq=gone.seq, time=gone.time, what=f"the old pod {old.name} was removed")
+    return eventually(history, since=since, bound="restart", found=after.restarted, missing=missing)
 
 
 def failed_in_time(history: History, after: Aftermath) -> Finding:

@@ -44,10 +44,12 @@ class Action(Frozen):
         "operator-started",
         "operator-exited",
         "watch-gap",
+        "held-up",
         "harness-error",
     ]
     detail: dict[str, Any] = {}
-    """`step-reached` and `step-timed-out` say which step; `watch-gap` which resource: events of it may be missing."""
+    """`step-reached` and `step-timed-out` say which step; `watch-gap` which resource: events of it may be missing;
+    `held-up` for how many seconds up to this moment the harness or the API server was too slow to be fair to anybody."""
 
 
 Entry = Event | Action

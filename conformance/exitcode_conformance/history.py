@@ -1,6 +1,7 @@
 """A history: the ordered record of one scenario's run, and the questions that checks ask of it.
 
-Nothing here judges. A history is cut at its `complete` action, so that what the harness does afterwards (it deletes
+Nothing here judges. The watches of different resources are delivered independently of each other, so what arrived first
+need not have happened first; see `ordering`. A history is cut at its `complete` action, so that what the harness does afterwards (it deletes
 the job to make room) can never count for or against the operator.
 """
 
@@ -12,6 +13,7 @@ from typing import Any
 
 from exitcode_conformance.entry import Action, Entry, Event
 from exitcode_conformance.kinds import BY_PLURAL, KINDS, JobKind
+from exitcode_conformance.ordering import in_order
 from exitcode_conformance.pods import Attempt, Incarnation, PodVersion, replica_of
 from exitcode_conformance.scenario import Scenario, outcome_code
 from exitcode_conformance.timeouts import Timeouts
@@ -97,7 +99,7 @@ class History:
     ) -> None:
         self.scenario = scenario
         self.timeouts = timeouts
-        self.entries: tuple[Entry, ...] = tuple(_until_complete(entries))
+        self.entries, self.lines = in_order(tuple(_until_complete(entries)))
         self._witnesses = witnesses
         self.run_actions = tuple(run_actions)
 

@@ -11,7 +11,15 @@ from exitcode_conformance.verdict import Judgement, Verdict
 
 
 def judge(case: Case, histories: Sequence[History], contract: Contract) -> Judgement:
-    """The judgement on a case. `histories` are those of its scenarios, in their order."""
+    """The judgement on a case. `histories` are those of its scenarios, in their order. Its deciding numbers are lines of
+    the recording."""
+    judgement = _judge(case, histories, contract)
+    lines = {number: line for history in histories for number, line in history.lines.items()}
+    deciding = tuple(sorted(lines.get(number, number) for number in judgement.deciding))
+    return judgement.model_copy(update={"deciding": deciding})
+
+
+def _judge(case: Case, histories: Sequence[History], contract: Contract) -> Judgement:
     requirement = REQUIREMENTS[case.requirement]
     early = _harness_failure(requirement.sentence, histories)
     if early is not None:

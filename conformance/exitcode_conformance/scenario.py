@@ -77,10 +77,11 @@ class UntilAttempt(Frozen):
 
 
 class UntilSucceeded(Frozen):
-    """Reached when the pod of the replica has phase Succeeded."""
+    """Reached when the pod of the replica has phase Succeeded, and replicaStatuses counts one where `counted` asks."""
 
     kind: Literal["succeeded"] = "succeeded"
     replica: str
+    counted: bool = False
 
 
 class UntilGone(Frozen):

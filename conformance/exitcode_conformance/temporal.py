@@ -35,6 +35,11 @@ def eventually(history: History, *, since: Moment, bound: BoundName, found: Mome
     if found is not None:
         delay = max(0.0, found.time - since.time)
         deciding = (since.seq, found.seq)
+        held_up = _held_up(history, since.time, found.time)
+        if delay > limit and held_up is not None:
+            return Finding(
+                holds=None, seen=f"{found.what}, {delay:.1f} s after {since.what}, but {held_up}", deciding=deciding
+            )
         if delay <= limit:
             return Finding(
                 holds=True, seen=f"{found.what}, {delay:.1f} s after {since.what}", deciding=deciding, delay=delay
@@ -46,6 +51,9 @@ def eventually(history: History, *, since: Moment, bound: BoundName, found: Mome
             delay=delay,
         )
     observed = history.end.time - since.time
+    held_up = _held_up(history, since.time, since.time + limit)
+    if held_up is not None:
+        return Finding(holds=None, seen=f"{missing}, but {held_up}", deciding=(since.seq, history.end.seq))
     if observed >= limit:
         return Finding(
             holds=False,
@@ -57,6 +65,16 @@ def eventually(history: History, *, since: Moment, bound: BoundName, found: Mome
         seen=f"{missing}, but only {observed:.1f} s of the {limit:g} s (`{bound}`) after {since.what} were observed",
         deciding=(since.seq, history.end.seq),
     )
+
+
+def _held_up(history: History, begin: float, end: float) -> str | None:
+    """Whether the harness or the API server was too slow between two times for a delay to be anybody's fault."""
+    for action in history.run_actions:
+        if action.action == "held-up":
+            lasted = float(action.detail["seconds"])
+            if action.time - lasted <= end and action.time >= begin:
+                return f"{action.detail['what']} took {lasted:.1f} s at that time: the machine was too slow to tell"
+    return None
 
 
 def never(history: History, *, since: Moment, offence: Moment | None, until: Moment | None = None) -> Finding:

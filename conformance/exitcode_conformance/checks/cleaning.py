@@ -1,12 +1,14 @@
 """CLEAN: what is left of a job."""
 
+from dataclasses import dataclass
+
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.history import History, Moment
 from exitcode_conformance.judging import Undecided, judged
 from exitcode_conformance.premise import must_have_pods
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.scenario import DeleteJob, Scenario
-from exitcode_conformance.temporal import eventually, never
+from exitcode_conformance.temporal import Finding, eventually, never
 from exitcode_conformance.verdict import Judgement
 
 
@@ -27,25 +29,17 @@ def everything_goes(history: History, contract: Contract) -> Judgement:  # noqa:
     asked = history.job_deletion
     if asked is None:
         raise Undecided("the scenario never came to the point of deleting the job")
-    left: dict[tuple[str, str], str] = {}
-    gone: Moment | None = None
-    for event in history.events:
-        if event.resource not in ("pods", "services"):
-            continue
-        key = (event.resource, str(event.object["metadata"]["uid"]))
-        if event.verb == "DELETED":
-            left.pop(key, None)
-            if not left and event.seq > asked.seq:
-                gone = Moment(seq=event.seq, time=event.time, what="the last of it was removed")
-        else:
-            left[key] = f"{event.resource[:-1]} {event.object['metadata']['name']}"
-            gone = None
-    missing = f"{', '.join(sorted(left.values())[:4])} did not go"
-    findings = [eventually(history, since=asked, bound="cleanup", found=gone, missing=missing)]
+    left = _what_is_left(history, asked)
+    missing = f"{', '.join(left.staying[:4])} did not go"
+    findings = [eventually(history, since=asked, bound="cleanup", found=left.released, missing=missing)]
+    if left.going:
+        # Its deletion was asked for; that a node is slow to end its containers says nothing of the operator.
+        seen = f"the deletion of {', '.join(left.going[:4])} was asked for, but the node has not removed it"
+        findings.append(Finding(holds=None, seen=seen, deciding=(asked.seq, history.end.seq)))
     removed = next((v for v in history.job_versions if v.verb == "DELETED"), None)
     if removed is not None:
         since = Moment(seq=removed.seq, time=removed.time, what="the job was removed")
-        late = next(
+        offence = next(
             (
                 Moment(seq=e.seq, time=e.time, what=f"{e.resource[:-1]} {e.object['metadata']['name']} was created")
                 for e in history.events
@@ -53,5 +47,35 @@ def everything_goes(history: History, contract: Contract) -> Judgement:  # noqa:
             ),
             None,
         )
-        findings.append(never(history, since=since, offence=late, until=gone))
+        findings.append(never(history, since=since, offence=offence, until=left.released))
     return judged(expected, findings)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Left:
+    """What is left of a job's pods and services at the end."""
+
+    released: Moment | None
+    """When everything was removed or at least marked for deletion; None if that never came."""
+    staying: list[str]
+    going: list[str]
+
+
+def _what_is_left(history: History, asked: Moment) -> _Left:
+    staying: dict[str, str] = {}
+    going: dict[str, str] = {}
+    released: Moment | None = None
+    for event in history.events:
+        if event.resource not in ("pods", "services"):
+            continue
+        metadata = event.object["metadata"]
+        uid, name = str(metadata["uid"]), f"{event.resource[:-1]} {metadata['name']}"
+        staying.pop(uid, None)
+        going.pop(uid, None)
+        if event.verb != "DELETED":
+            (going if metadata.get("deletionTimestamp") else staying)[uid] = name
+        if staying:
+            released = None
+        elif released is None and event.seq > asked.seq:
+            released = Moment(seq=event.seq, time=event.time, what="the last of it was marked for deletion or removed")
+    return _Left(released=released, staying=sorted(staying.values()), going=sorted(going.values()))

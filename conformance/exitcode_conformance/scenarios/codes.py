@@ -76,21 +76,20 @@ def scenarios() -> Iterator[Scenario]:
 
 
 def _ends_with(topology: Topology, target: str, outcome: Outcome) -> Scenario:
-    name = f"{short(target)}-{outcome_name(outcome)}"
+    """The target ends with the outcome, and once more if that one is retryable."""
     script: tuple[Outcome, ...] = (outcome,)
-    steps: tuple[Step, ...] = (UntilTerminal(),)
     if _retryable(outcome):
-        if isinstance(outcome, ExitOutcome):
-            script = (outcome, RUN)
-            steps = (UntilAttempt(replica=target, attempt=2, job_running=True),)
-        else:
-            script = (outcome, DONE)
-            steps = (UntilSucceeded(replica=target),)
-    scenario = build(topology, name, target=target, outcomes={target: script}, steps=steps)
+        script = (outcome, RUN if isinstance(outcome, ExitOutcome) else DONE)
+
+    def ends(*steps: Step) -> Scenario:
+        name = f"{short(target)}-{outcome_name(outcome)}"
+        return build(topology, name, target=target, outcomes={target: script}, steps=steps)
+
+    if script[-1] == RUN:
+        return ends(UntilAttempt(replica=target, attempt=2, job_running=True))
+    scenario = ends(UntilTerminal())
     if script[-1] == DONE and target not in deciding_replicas(scenario):
-        return build(topology, name, target=target, outcomes={target: script}, steps=(UntilSucceeded(replica=target),))
-    if script[-1] == DONE:
-        return build(topology, name, target=target, outcomes={target: script}, steps=(UntilTerminal(),))
+        return ends(UntilSucceeded(replica=target, counted=True))
     return scenario
 
 

@@ -14,7 +14,7 @@ from exitcode_conformance.verdict import Judged, Verdict
 RequirementTest = Callable[[Judged], None]
 
 
-def tests_of(group: str) -> dict[str, RequirementTest]:
+def requirement_tests(group: str) -> dict[str, RequirementTest]:
     """One test function for each requirement of a group, by the requirement's id."""
     return {requirement.id: _test_of(requirement) for requirement in by_group(group)}
 

@@ -1,5 +1,5 @@
 """CLEAN: what is left of a job."""
 
-from exitcode_conformance.suite import tests_of
+from exitcode_conformance.suite import requirement_tests
 
-globals().update(tests_of("CLEAN"))
+globals().update(requirement_tests("CLEAN"))

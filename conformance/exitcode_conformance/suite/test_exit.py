@@ -1,5 +1,5 @@
 """EXIT: what a code means under restartPolicy ExitCode."""
 
-from exitcode_conformance.suite import tests_of
+from exitcode_conformance.suite import requirement_tests
 
-globals().update(tests_of("EXIT"))
+globals().update(requirement_tests("EXIT"))

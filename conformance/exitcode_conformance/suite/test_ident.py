@@ -1,5 +1,5 @@
 """IDENT: names, labels, owners and environment."""
 
-from exitcode_conformance.suite import tests_of
+from exitcode_conformance.suite import requirement_tests
 
-globals().update(tests_of("IDENT"))
+globals().update(requirement_tests("IDENT"))

@@ -1,5 +1,5 @@
 """INV: what holds in every history."""
 
-from exitcode_conformance.suite import tests_of
+from exitcode_conformance.suite import requirement_tests
 
-globals().update(tests_of("INV"))
+globals().update(requirement_tests("INV"))

@@ -1,5 +1,5 @@
 """RESTART: how a restart is done."""
 
-from exitcode_conformance.suite import tests_of
+from exitcode_conformance.suite import requirement_tests
 
-globals().update(tests_of("RESTART"))
+globals().update(requirement_tests("RESTART"))

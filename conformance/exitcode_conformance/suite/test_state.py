@@ -1,5 +1,5 @@
 """STATE: what the job says of itself."""
 
-from exitcode_conformance.suite import tests_of
+from exitcode_conformance.suite import requirement_tests
 
-globals().update(tests_of("STATE"))
+globals().update(requirement_tests("STATE"))
