@@ -103,7 +103,7 @@ def test_a_wrong_run_says_what_was_expected_and_seen(tmp_path: Path) -> None:
     page = checked(render_html(recorded(tmp_path / "r.jsonl", known=KNOWN, restarts=[126, 137])))
     assert "Not conformant reference 0.1.0 breaks 1 MUST requirement" in page.text
     assert (
-        "EXIT-02[tf-w1-worker-exit126] fail worker-0 ends with 126: permanent worker-0 ended with 126 at 1.420 s and "
+        "tf-w1-worker-exit126 fail worker-0 ends with 126: permanent worker-0 ended with 126 at 1.420 s and "
         "was seen to be retryable time line #"
     ) in page.text
     opened = [one["id"] for one in page.all("details") if "open" in one]

@@ -7,20 +7,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from exitcode_conformance.entry import Entry, Event
-from exitcode_conformance.scenario import ExitOutcome, Outcome, RunUntilStopped, Scenario, SignalOutcome
+from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.verdict import Verdict
 
 from exitcode_reports.drawing import Drawing, draw
 from exitcode_reports.matrix import Matrix, matrix_of
+from exitcode_reports.plot import told
 from exitcode_reports.recording import Recording
 from exitcode_reports.results import CaseResult, Overall, case_results
-from exitcode_reports.summary import GRAVITY, Summary, Tally, gravest, summarise
+from exitcode_reports.summary import GRAVITY, RequirementResult, Summary, Tally, gravest, summarise
 from exitcode_reports.text_timeline import describe
 from exitcode_reports.timeline import extract, text, until_complete
 
 NEEDS_ATTENTION = (Verdict.FAIL, Verdict.ERROR, Verdict.UNKNOWN)
-MOST_SHOWN = 60
-"""Cases that the attention list shows; a run in which everything fails has the table for the rest."""
+MOST_SHOWN = 3
+"""Cases of one requirement that the attention list shows; the table of requirements has the rest."""
 MOST_OPEN = 8
 """Scenarios that are unfolded from the start."""
 
@@ -42,6 +43,15 @@ class CountBar:
     tally: Tally
     segments: tuple[Segment, ...]
     total: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attention:
+    """A requirement that did not pass, with the first of the cases that say so."""
+
+    requirement: RequirementResult
+    shown: tuple[CaseResult, ...]
+    more: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,8 +94,7 @@ class Page:
     bars: tuple[CountBar, ...]
     identity: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
     reproduce: str
-    attention: tuple[CaseResult, ...]
-    more_attention: int
+    attention: tuple[Attention, ...]
     matrix: Matrix
     verdict_counts: tuple[tuple[Verdict, int], ...]
     scenarios: tuple[ScenarioPage, ...]
@@ -107,10 +116,6 @@ def page_of(recording: Recording) -> Page:
     """The page of a recording."""
     results = case_results(recording)
     summary = summarise(recording)
-    attention = sorted(
-        (r for r in results if r.verdict in NEEDS_ATTENTION and r.case.level != "INFO"),
-        key=lambda r: (GRAVITY.index(r.verdict), r.case.level != "MUST"),
-    )
     counts = Counter(result.verdict for result in results)
     return Page(
         recording=recording,
@@ -120,14 +125,26 @@ def page_of(recording: Recording) -> Page:
         bars=tuple(_count_bar(tally) for tally in summary.tallies if tally.cases),
         identity=_identity(recording),
         reproduce=shlex.join(recording.header.reproduce),
-        attention=tuple(attention[:MOST_SHOWN]),
-        more_attention=max(0, len(attention) - MOST_SHOWN),
+        attention=_attention(summary),
         matrix=matrix_of(recording.header, results),
         verdict_counts=tuple((verdict, counts[verdict]) for verdict in GRAVITY if counts[verdict]),
         scenarios=tuple(_scenario_pages(recording, results)),
         others=_event_rows([entry for entry in recording.entries if entry.scenario is None], _deciding(results)),
         recorded=frozenset(entry.seq for entry in recording.entries),
     )
+
+
+def _attention(summary: Summary) -> tuple[Attention, ...]:
+    """What did not pass, gravest first. INFO never counts."""
+    found = []
+    for requirement in (one for group in summary.groups for one in group.requirements if one.level != "INFO"):
+        wrong = [case for case in requirement.cases if case.verdict in NEEDS_ATTENTION]
+        wrong.sort(key=lambda case: GRAVITY.index(case.verdict))
+        if wrong:
+            more = max(0, len(wrong) - MOST_SHOWN)
+            found.append(Attention(requirement=requirement, shown=tuple(wrong[:MOST_SHOWN]), more=more))
+    found.sort(key=lambda one: (GRAVITY.index(one.requirement.verdict), one.requirement.level != "MUST"))
+    return tuple(found)
 
 
 def _utc(moment: datetime) -> datetime:
@@ -260,26 +277,3 @@ def _event_rows(entries: Sequence[Entry], deciding: dict[int, dict[str, Verdict]
             )
         )
     return tuple(rows)
-
-
-def told(scenario: Scenario) -> str:
-    """The scenario in a sentence."""
-    groups = " + ".join(f"{g.replicas} {g.type} ({g.restart_policy})" for g in scenario.groups)
-    scripts = "; ".join(
-        f"{replica} {', then '.join(_outcome(outcome) for outcome in script)}"
-        for replica, script in scenario.outcomes.items()
-    )
-    rest = f"; runPolicy {scenario.run_policy}" if scenario.run_policy else ""
-    rest += f"; successPolicy {scenario.success_policy}" if scenario.success_policy else ""
-    steps = ", ".join(step.kind for step in scenario.steps)
-    return f"{scenario.kind} of {groups}. {scripts or 'All run until they are stopped'}{rest}. Steps: {steps}."
-
-
-def _outcome(outcome: Outcome) -> str:
-    match outcome:
-        case ExitOutcome():
-            return f"exits {outcome.code}"
-        case SignalOutcome():
-            return f"dies of SIG{outcome.signal}"
-        case RunUntilStopped():
-            return "runs until stopped"

@@ -22,7 +22,7 @@
     for (const requirement of requirements) {
       const title = requirement.firstElementChild.textContent.toLowerCase();
       let here = 0;
-      for (const row of requirement.querySelectorAll(".case")) {
+      for (const row of requirement.querySelectorAll("tbody tr")) {
         const text = words.length ? title + " " + row.textContent.toLowerCase() : "";
         const fits =
           (levels.size === 0 || levels.has(requirement.dataset.level)) &&

@@ -1,0 +1,62 @@
+"""The plot of a scenario, in words: which job, how its containers end, what the harness waits for and does."""
+
+from typing import Any
+
+from exitcode_conformance.scenario import (
+    DeleteJob,
+    ExitOutcome,
+    Outcome,
+    RunUntilStopped,
+    Scenario,
+    SignalOutcome,
+    Step,
+    UntilAttempt,
+    UntilGone,
+    UntilSucceeded,
+    UntilTerminal,
+)
+
+
+def told(scenario: Scenario) -> str:
+    """The scenario in a few sentences."""
+    groups = " + ".join(f"{g.replicas} {g.type} ({g.restart_policy})" for g in scenario.groups)
+    scripts = "; ".join(
+        f"{replica} {', then '.join(_outcome(outcome) for outcome in script)}"
+        for replica, script in scenario.outcomes.items()
+    )
+    job = f"{scenario.kind} of {groups}"
+    policies = [f"{key} {_value(value)}" for key, value in scenario.run_policy.items()]
+    if scenario.success_policy:
+        policies.append(f"successPolicy {scenario.success_policy}")
+    sentences = [", ".join([job, *policies]), scripts or "All replicas run until they are stopped"]
+    sentences.append("Until " + ", then ".join(_step(step) for step in scenario.steps))
+    return ". ".join(sentences) + "."
+
+
+def _outcome(outcome: Outcome) -> str:
+    match outcome:
+        case ExitOutcome():
+            return f"exits {outcome.code}"
+        case SignalOutcome():
+            return f"dies of SIG{outcome.signal}"
+        case RunUntilStopped():
+            return "runs until stopped"
+
+
+def _step(step: Step) -> str:
+    match step:
+        case UntilTerminal():
+            return "the job has ended"
+        case UntilAttempt():
+            running = " and the job says Running" if step.job_running else ""
+            return f"attempt {step.attempt} of {step.replica} runs{running}"
+        case UntilSucceeded():
+            return f"{step.replica} has succeeded"
+        case UntilGone():
+            return "everything is gone"
+        case DeleteJob():
+            return "the job has been deleted by the harness"
+
+
+def _value(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value)
