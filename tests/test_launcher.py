@@ -1,0 +1,297 @@
+"""Operators are started, known to be ready, seen to end, and stopped, whatever they do about it."""
+
+import json
+import queue
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cluster_support import (
+    PATIENCE_S,
+    address_of,
+    await_no_process,
+    embedded,
+    environment,
+    marked_processes,
+    real_kubeconfig,
+    unconnected,
+)
+from exitcode_fixtures.api import connected
+from exitcode_fixtures.clusters.cluster import Cluster, open_cluster
+from exitcode_fixtures.errors import OperatorFailed, UsageError
+from exitcode_fixtures.launcher import Operator, launch
+from exitcode_fixtures.operators.description import OperatorDescription, Start, load_description
+from exitcode_fixtures.run_folder import new_run_id
+from exitcode_fixtures.run_namespace import run_namespace
+from pydantic import TypeAdapter
+
+START: TypeAdapter[Start] = TypeAdapter(Start)
+
+
+class Stage:
+    """A place to launch in: it keeps what is told of the operator."""
+
+    def __init__(self, folder: Path, cluster: Cluster, namespace: str = "ns") -> None:
+        self.log_path = folder / "out" / "operator.log"
+        self.events: queue.SimpleQueue[tuple[str, dict[str, Any]]] = queue.SimpleQueue()
+        self._cluster = cluster
+        self._namespace = namespace
+
+    def launch(self, **start: Any) -> AbstractContextManager[Operator]:
+        described = described_as(start)
+        return launch(
+            described,
+            self._cluster,
+            self._namespace,
+            log_path=self.log_path,
+            on_event=lambda name, detail: self.events.put((name, detail)),
+            run_id="test",
+        )
+
+    def event(self) -> tuple[str, dict[str, Any]]:
+        return self.events.get(timeout=PATIENCE_S)
+
+
+def described_as(start: dict[str, Any]) -> OperatorDescription:
+    null = load_description("null")
+    return null.model_copy(update={"name": "subject", "start": START.validate_python(start)})
+
+
+def shell(script: str, **more: Any) -> dict[str, Any]:
+    return {"mode": "process", "command": ("sh", "-c", script), "ready": {"log_line": "^up$"}, **more}
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path, unconnected(tmp_path))
+
+
+@pytest.fixture
+def marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Everything that is launched carries the mark of this folder."""
+    for key, value in environment(tmp_path).items():
+        monkeypatch.setenv(key, value)
+    yield tmp_path
+    assert await_no_process(tmp_path, within_s=5) == {}
+
+
+def test_it_is_ready_when_a_line_says_so_and_gone_afterwards(stage: Stage, marked: Path) -> None:
+    with stage.launch(**shell("echo starting; echo up; echo on >&2; exec sleep 60")) as operator:
+        assert operator.pid in marked_processes(marked)
+        assert stage.event() == ("operator-started", {"mode": "process", "pid": operator.pid})
+    assert marked_processes(marked) == {}
+    assert sorted(stage.log_path.read_text().split()) == ["on", "starting", "up"]
+    assert stage.events.empty(), "an operator that was stopped has not ended by itself"
+
+
+def test_only_the_stream_that_is_meant_counts(stage: Stage) -> None:
+    start = shell("echo up; exec sleep 60", ready={"log_line": "^up$", "stream": "stderr"}, ready_within_s=0.3)
+    with (
+        pytest.raises(OperatorFailed, match=r"was not ready within 0.3 s: no line matched '\^up\$'"),
+        stage.launch(**start),
+    ):
+        pass
+
+
+def test_placeholders_and_environment_are_filled(stage: Stage, tmp_path: Path) -> None:
+    say = "print(*sys.argv[1:], os.environ['WHERE'], os.getcwd()); print('up')"
+    script = f"import os, sys; {say}; os.execlp('sleep', 'sleep', '60')"
+    start = {
+        "mode": "process",
+        "command": ("{python}", "-c", script, "{kubeconfig}", "{context}", "{{}}"),
+        "environment": {"WHERE": "in {namespace}"},
+        "working_directory": str(tmp_path),
+        "ready": {"log_line": "^up$"},
+    }
+    with stage.launch(**start):
+        pass
+    assert stage.log_path.read_text().splitlines()[0] == f"{tmp_path / 'unconnected'} test {{}} in ns {tmp_path}"
+
+
+@pytest.mark.parametrize(
+    ("script", "how"),
+    [
+        ("echo no config >&2; exit 3", r"ended with status 3 \(its last words: no config\)"),
+        ("kill -9 $$", r"was killed by SIGKILL \(its last words: it said nothing\)"),
+    ],
+)
+def test_an_end_before_it_is_ready_is_one_sentence(stage: Stage, script: str, how: str) -> None:
+    with (
+        pytest.raises(OperatorFailed, match=f"The operator subject {how} before it was ready"),
+        stage.launch(**shell(script)),
+    ):
+        pass
+
+
+def test_a_command_that_is_not_there_is_one_sentence(stage: Stage) -> None:
+    start = {"mode": "process", "command": ("/absent/operator",), "ready": {"log_line": "up"}}
+    with (
+        pytest.raises(OperatorFailed, match="/absent/operator cannot be executed: No such file"),
+        stage.launch(**start),
+    ):
+        pass
+
+
+def test_an_end_while_it_runs_is_told_at_once(stage: Stage, tmp_path: Path) -> None:
+    script = f"echo up; while [ ! -e {tmp_path}/end ]; do sleep 0.05; done; echo panic >&2; exit 7"
+    with stage.launch(**shell(script)):
+        assert stage.event()[0] == "operator-started"
+        (tmp_path / "end").touch()
+        name, detail = stage.event()
+    assert (name, detail["status"]) == ("operator-exited", 7)
+    assert "ended with status 7 (its last words:" in detail["how"]
+    assert "panic" in detail["how"]
+
+
+def test_whoever_ignores_sigterm_is_killed_with_all_that_came_of_it(stage: Stage, marked: Path) -> None:
+    daemon = "(setsid sh -c 'trap \"\" TERM; sleep 61; sleep 62' &)"
+    with stage.launch(**shell(f"trap '' TERM; {daemon}; echo up; sleep 63; sleep 64", stop_within_s=0.3)):
+        pass
+    assert marked_processes(marked) == {}
+
+
+def test_nothing_outlives_a_harness_that_is_killed(marked: Path) -> None:
+    script = f"""
+import pathlib, sys
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from cluster_support import unconnected
+from test_launcher import Stage, shell
+folder = pathlib.Path({str(marked)!r})
+with Stage(folder, unconnected(folder)).launch(**shell("(setsid sleep 65 &); echo up; sleep 66")):
+    print("launched", flush=True)
+    sys.stdin.read()
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as harness:
+        assert harness.stdout is not None
+        assert harness.stdout.readline() == b"launched\n"
+        assert sum("sleep" in line for line in marked_processes(marked).values()) >= 2
+        harness.send_signal(signal.SIGKILL)
+    assert await_no_process(marked, within_s=5) == {}
+
+
+def test_it_is_ready_when_an_address_answers(stage: Stage) -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *arguments: object) -> None:
+            del arguments
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{server.server_port}/healthz"
+            with stage.launch(**shell("exec sleep 60", ready={"http": url})):
+                assert stage.event()[0] == "operator-started"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_an_address_that_never_answers_is_one_sentence(stage: Stage) -> None:
+    start = shell("exec sleep 60", ready={"http": "http://127.0.0.1:9/"}, ready_within_s=0.3)
+    with (
+        pytest.raises(OperatorFailed, match=r"http://127\.0\.0\.1:9/ did not answer with success"),
+        stage.launch(**start),
+    ):
+        pass
+
+
+def test_waiting_for_an_address_ends_with_the_process(stage: Stage) -> None:
+    start = shell("exit 4", ready={"http": "http://127.0.0.1:9/"}, ready_within_s=PATIENCE_S)
+    with pytest.raises(OperatorFailed, match="ended with status 4"), stage.launch(**start):
+        pass
+
+
+def test_it_is_ready_when_it_takes_its_lease(tmp_path: Path) -> None:
+    lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "lead"}}
+    held = {**lease, "spec": {"holderIdentity": "me", "renewTime": "2030-01-01T00:00:00.000000Z"}}
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
+    (tmp_path / "state").mkdir(mode=0o700)
+    with embedded(tmp_path / "state") as cluster, connected(cluster.kubeconfig) as api:
+        stage = Stage(tmp_path, cluster, "default")
+        start = shell("exec sleep 60", ready={"lease": "{namespace}/lead"}, ready_within_s=0.5)
+        with pytest.raises(OperatorFailed, match="nobody took the Lease default/lead"), stage.launch(**start):
+            pass
+        # The operator is this very test, which takes the lease once the launcher is known to wait for it.
+        take = threading.Timer(0.5, api.create, (path, held))
+        take.start()
+        with stage.launch(**{**start, "ready_within_s": PATIENCE_S}):
+            assert stage.event()[0] == "operator-started"
+        take.join()
+        with pytest.raises(OperatorFailed, match="nobody took"), stage.launch(**start):
+            pass
+
+
+def test_without_a_start_there_is_nothing_to_see(stage: Stage) -> None:
+    with stage.launch(mode="none") as operator:
+        assert (operator.pid, operator.log_path) == (None, None)
+    assert stage.events.empty()
+
+
+DEPLOYMENT = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "operator"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "operator"}},
+        "template": {
+            "metadata": {"labels": {"app": "operator"}},
+            "spec": {
+                "terminationGracePeriodSeconds": 1,
+                "containers": [
+                    {
+                        "name": "manager",
+                        "image": "busybox:1.37.0-glibc",
+                        "imagePullPolicy": "IfNotPresent",
+                        "command": ["sh", "-c", "echo hello; sleep 4; exit 5"],
+                    }
+                ],
+            },
+        },
+    },
+}
+ROLE = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRole",
+    "metadata": {"name": "exitcode-test-operator"},
+    "rules": [],
+}
+
+
+def test_manifests_are_deployed_watched_and_removed(tmp_path: Path) -> None:
+    path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/exitcode-test-operator"
+    (tmp_path / "operator.json").write_text(json.dumps({"kind": "List", "items": [ROLE, DEPLOYMENT]}))
+    with (
+        open_cluster(address_of(real_kubeconfig()), state=tmp_path) as cluster,
+        connected(cluster.kubeconfig) as api,
+        run_namespace(api, new_run_id()) as namespace,
+    ):
+        stage = Stage(tmp_path, cluster, namespace)
+        with stage.launch(mode="manifests", manifests=(str(tmp_path / "operator.json"),)):
+            assert stage.event() == ("operator-started", {"mode": "manifests"})
+            assert api.exists(path)
+            name, detail = stage.event()
+            assert name == "operator-exited"
+            assert "a container of its pod operator-" in detail["how"]
+        # Not every cluster can give logs (the API server has to reach the node), so only the attempt is sure.
+        assert ", container manager\n" in stage.log_path.read_text()
+        assert not api.exists(path)
+        assert api.list(f"/apis/apps/v1/namespaces/{namespace}/deployments")["items"] == []
+
+
+def test_a_manifest_that_is_none_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "operator.yaml").write_text("kind: Deployment\n")
+    start = {"mode": "manifests", "manifests": (str(tmp_path / "operator.yaml"),)}
+    stage = Stage(tmp_path, unconnected(tmp_path))
+    with pytest.raises(UsageError, match=r"without apiVersion, kind and metadata\.name"), stage.launch(**start):
+        pass
