@@ -1,100 +1,104 @@
-"""The clusters that cases run on: any that a kubeconfig leads to, and the node alone on an API server in memory."""
+"""The clusters that cases run on: the embedded one as a process, and any that a kubeconfig leads to."""
 
 import asyncio
+import json
+import subprocess
+import sys
 import threading
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
-import kubernetes
-from node_support import MemoryApi
+from exitcode_fixtures.api import ApiError, KubernetesApi
 
 Json = dict[str, Any]
 
 
-class KubeconfigCluster:
-    """A cluster behind a kubeconfig, in a namespace that is made for the purpose. Use as an async context."""
+@contextmanager
+def embedded_cluster(state: Path) -> Iterator[Path]:
+    """The embedded cluster's process; gives the path of its kubeconfig."""
+    command = [sys.executable, "-m", "exitcode_fixtures.embedded", "--state-dir", str(state)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            yield Path(json.loads(process.stdout.readline())["kubeconfig"])
+        finally:
+            process.terminate()
 
-    def __init__(self, path: str, dwell_seconds: float) -> None:
+
+class NamespaceOfCluster:
+    """A namespace of its own on a cluster; an async context, which takes it away again."""
+
+    def __init__(self, kubeconfig: Path, dwell_seconds: float) -> None:
         self.dwell_seconds = dwell_seconds
-        self._api = kubernetes.client.CoreV1Api(kubernetes.config.new_client_from_config(path))
-        self._namespace = f"node-cases-{uuid.uuid4().hex[:8]}"
-        self._watch = kubernetes.watch.Watch()
+        self._api = KubernetesApi.connect(kubeconfig)
+        self._name = f"node-cases-{uuid.uuid4().hex[:8]}"
+        self._root = f"/api/v1/namespaces/{self._name}"
+        self._stop = threading.Event()
 
-    async def __aenter__(self) -> "KubeconfigCluster":
-        body = {"metadata": {"name": self._namespace}}
-        await asyncio.to_thread(self._api.create_namespace, body)
-        while True:
-            found = await asyncio.to_thread(self._api.list_namespaced_service_account, self._namespace)
-            if any(account.secrets for account in found.items):
-                return self
-            await asyncio.sleep(0.2)
+    async def __aenter__(self) -> "NamespaceOfCluster":
+        await asyncio.to_thread(self._api.create, "/api/v1/namespaces", {"metadata": {"name": self._name}})
+        self._version = (await self._list("pods"))["metadata"]["resourceVersion"]
+        return self
 
     async def __aexit__(self, *_exception: object) -> None:
-        self._watch.stop()
-        await asyncio.to_thread(self._api.delete_namespace, self._namespace)
+        self._stop.set()
+        await asyncio.to_thread(self._api.delete, f"/api/v1/namespaces/{self._name}")
+        self._api.close()
+
+    async def _list(self, resource: str, **selectors: str) -> Json:
+        return await asyncio.to_thread(self._api.list, f"{self._root}/{resource}", **selectors)
 
     async def watch(self) -> AsyncIterator[tuple[str, Json]]:
-        loop, queue = asyncio.get_running_loop(), asyncio.Queue[tuple[str, Json]]()
+        """Every event of every pod since the context was entered."""
+        loop, queue = asyncio.get_running_loop(), asyncio.Queue[Json]()
 
         def read() -> None:
-            for event in self._watch.stream(self._api.list_namespaced_pod, self._namespace):
-                loop.call_soon_threadsafe(queue.put_nowait, (event["type"], event["raw_object"]))
+            events = self._api.watch(
+                f"{self._root}/pods", resource_version=self._version, stop=self._stop, timeout_seconds=3000
+            )
+            for event in events:
+                with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+                    loop.call_soon_threadsafe(queue.put_nowait, event)
 
         threading.Thread(target=read, daemon=True).start()
         while True:
-            yield await queue.get()
+            event = await queue.get()
+            if event["type"] != "BOOKMARK":
+                yield event["type"], event["object"]
 
     async def create_pod(self, name: str, spec: Json, metadata: Json) -> None:
-        body = {
-            "metadata": {"name": name, **metadata},
-            "spec": {"automountServiceAccountToken": False, **spec},
-        }
-        await asyncio.to_thread(self._api.create_namespaced_pod, self._namespace, body)
+        """Creates it as soon as the namespace has the service account that every pod needs."""
+        spec = {"automountServiceAccountToken": False, **spec}
+        body = {"metadata": {"name": name, **metadata}, "spec": spec}
+        while True:
+            try:
+                await asyncio.to_thread(self._api.create, f"{self._root}/pods", body)
+            except ApiError as error:
+                if error.code != 403 or "serviceaccount" not in error.message:
+                    raise
+                await asyncio.sleep(0.2)
+            else:
+                return
 
     async def delete_pod(self, name: str, grace: int | None) -> None:
-        options = {} if grace is None else {"grace_period_seconds": grace}
-        await asyncio.to_thread(self._api.delete_namespaced_pod, name, self._namespace, **options)
+        await asyncio.to_thread(self._api.delete, f"{self._root}/pods/{name}", grace_period_s=grace)
 
     async def put_config_map(self, name: str, data: Json) -> None:
         body = {"metadata": {"name": name}, "data": data}
         try:
-            await asyncio.to_thread(self._api.create_namespaced_config_map, self._namespace, body)
-        except kubernetes.client.ApiException as error:
-            if error.status != 409:
+            await asyncio.to_thread(self._api.create, f"{self._root}/configmaps", body)
+        except ApiError as error:
+            if error.code != 409:
                 raise
-            await asyncio.to_thread(self._api.replace_namespaced_config_map, name, self._namespace, body)
+            await asyncio.to_thread(self._api.replace, f"{self._root}/configmaps/{name}", body)
 
     async def events_of(self, pod: Json) -> list[Json]:
         selector = f"involvedObject.uid={pod['metadata']['uid']}"
-        found = await asyncio.to_thread(self._api.list_namespaced_event, self._namespace, field_selector=selector)
-        return [{"type": each.type, "reason": each.reason, "message": each.message} for each in found.items]
+        items: list[Json] = (await self._list("events", field_selector=selector))["items"]
+        return items
 
-
-class MemoryCluster:
-    """The node, on an API server in memory."""
-
-    def __init__(self, api: MemoryApi, dwell_seconds: float) -> None:
-        self.dwell_seconds = dwell_seconds
-        self._api = api
-
-    async def watch(self) -> AsyncIterator[tuple[str, Json]]:
-        async for verb, pod in self._api.watch_pods():
-            yield verb, dict(pod)
-
-    async def create_pod(self, name: str, spec: Json, metadata: Json) -> None:
-        self._api.create(name, {"serviceAccountName": "default", **spec}, **metadata)
-
-    async def delete_pod(self, name: str, grace: int | None) -> None:
-        self._api.delete(name, grace=grace)
-
-    async def put_config_map(self, name: str, data: Json) -> None:
-        self._api.config_maps["default", name] = {"metadata": {"name": name}, "data": data}
-
-    async def events_of(self, pod: Json) -> list[Json]:
-        name = pod["metadata"]["name"]
-        return [
-            {"type": kind, "reason": reason, "message": message}
-            for about, kind, reason, message in self._api.events
-            if about == name
-        ]
+    async def event_count(self) -> int:
+        return len((await self._list("events"))["items"])

@@ -2,13 +2,27 @@
 
 import asyncio
 import copy
+import functools
 import itertools
-from collections.abc import AsyncIterator, Callable, Mapping
-from typing import Any
+import subprocess
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from pathlib import Path
+from typing import Any, ParamSpec
 
 from exitcode_fixtures.embedded.pod_api import PodGone, WatchVerb
 
 Json = dict[str, Any]
+P = ParamSpec("P")
+
+
+def in_event_loop(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """Lets pytest call a coroutine function."""
+
+    @functools.wraps(test)
+    def call(*args: P.args, **kwargs: P.kwargs) -> None:
+        asyncio.run(test(*args, **kwargs))
+
+    return call
 
 
 class MemoryApi:
@@ -137,3 +151,26 @@ class MemoryApi:
 
     def emit_event(self, pod: Mapping[str, Any], kind: str, reason: str, message: str) -> None:
         self.events.append((pod["metadata"]["name"], kind, reason, message))
+
+
+def processes_of(mark: str) -> list[int]:
+    """Process ids of the `sleep`s on this machine that have the mark as their argument."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().split(b"\0")
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if words[:2] == [b"sleep", mark.encode()]:
+                found.append(int(entry.name))
+    return found
+
+
+def is_allowed(isolation: str) -> bool:
+    """Whether util-linux can do here what the level needs; nobody's judgement but the kernel's."""
+    options = {"pid-namespaces": [], "user-and-pid-namespaces": ["--map-root-user"], "process-groups": None}[isolation]
+    if options is None:
+        return True
+    command = ["unshare", "--pid", "--fork", "--mount", *options, "mount", "-t", "tmpfs", "tmpfs", "/mnt"]
+    return subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode == 0
