@@ -228,6 +228,23 @@ def test_the_same_verdict_again_is_one_line_and_another_is_refused(tmp_path: Pat
         assert writer.close(0).verdicts == {"pass": 1}
 
 
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"verdict": "maybe"}, "not a valid Verdict"),
+        ({"scenarios": ("other",)}, "scenario 'other' is not in the recording's header"),
+        ({"deciding": (1,)}, "are not all recorded"),
+    ],
+)
+def test_a_verdict_on_what_there_is_not_is_refused(tmp_path: Path, wrong: dict[str, Any], sentence: str) -> None:
+    right: dict[str, Any] = {"verdict": "pass", "scenarios": (FIRST,), "deciding": ()}
+    with (
+        RecordingWriter(tmp_path / "recording.jsonl", header(KNOWN, [planned("EXIT-03", FIRST)])) as writer,
+        pytest.raises(ValueError, match=sentence),
+    ):
+        writer.verdict(requirement="EXIT-03", subject=FIRST, expected="e", seen="s", **(right | wrong))
+
+
 def test_nothing_is_written_behind_the_footer(tmp_path: Path) -> None:
     with RecordingWriter(tmp_path / "recording.jsonl", header(KNOWN, [])) as writer:
         writer.close(0)

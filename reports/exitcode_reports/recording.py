@@ -88,11 +88,11 @@ def read_recording(path: Path, *, allow_partial: bool = False) -> Recording:
 
 
 def _read(path: Path) -> bytes:
-    if path.is_dir():
-        inside = path / "recording.jsonl"
-        advice = f"Give {inside}." if inside.is_file() else _WHICH
-        raise RecordingError(f"{path} is a directory, not a recording.", advice)
     try:
+        if path.is_dir():
+            inside = path / "recording.jsonl"
+            advice = f"Give {inside}." if inside.is_file() else _WHICH
+            raise RecordingError(f"{path} is a directory, not a recording.", advice)
         if path.exists() and not path.is_file():
             raise RecordingError(f"{path} is not a regular file.", _WHICH)
         content = path.read_bytes()

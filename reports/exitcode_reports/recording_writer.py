@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 
 from exitcode_conformance.entry import Action, Event, VerdictLine, WatchVerb
 from exitcode_conformance.frozen import Frozen
+from exitcode_conformance.verdict import Verdict
 from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from exitcode_reports.header import Footer, Header
@@ -118,7 +119,8 @@ class RecordingWriter:
         observed_class: str | None = None,
     ) -> VerdictLine:
         """Record a verdict. Checks are pure, so the same case judged again must come out the same: then the
-        line that is already there is returned, and otherwise RecordingError is raised."""
+        line that is already there is returned, and otherwise RecordingError is raised. Raises ValueError for a
+        verdict, a scenario or a deciding entry that there is not."""
         with self._lock:
             line = VerdictLine(
                 seq=self._next(),
@@ -183,6 +185,11 @@ class RecordingWriter:
 
     def _check_verdict(self, line: VerdictLine, before: VerdictLine | None) -> None:
         case = f"{line.requirement}[{line.subject}]"
+        Verdict(line.verdict)
+        for scenario in line.scenarios:
+            self._known(scenario)
+        if not all(1 <= seq < line.seq for seq in line.deciding):
+            raise ValueError(f"{case}: deciding entries {line.deciding} are not all recorded")
         if before is not None:
             raise RecordingError(
                 f"{case} was judged {before.verdict} and is now judged {line.verdict}, with no new evidence.",
