@@ -299,6 +299,8 @@ def _deletions() -> list[Case]:
         }
         return Case(name=name, spec=spec, steps=(Step(until="running:main", then="delete"), Step(until="gone")))
 
+    # Not here: a pod deleted in its init container. A kubelet 1.20 has always removed the container before it reads
+    # how it ended, and says 137 ContainerStatusUnknown of it; the embedded node tells its code, as later kubelets do.
     slow = "trap 'sleep 1; exit 4' TERM; sleep 300 & wait"
     return [
         case("deleted-handles-term", QUIET),
@@ -311,11 +313,6 @@ def _deletions() -> list[Case]:
             name="deleted-two",
             spec=_never(container(QUIET), container(slow, "slow")),
             steps=(Step(until="running:slow", then="delete"), Step(until="gone")),
-        ),
-        Case(
-            name="deleted-init",
-            spec=_never(container(DWELL), initContainers=[container(QUIET, "init")]),
-            steps=(Step(until="running:init", then="delete"), Step(until="gone")),
         ),
         Case(
             name="deleted-finished",

@@ -76,7 +76,8 @@ def observed_sequence(pods: Iterable[Mapping[str, Any]]) -> list[Json]:
 
 def observed_event(event: Mapping[str, Any], pod: Mapping[str, Any]) -> str:
     """An event about the pod in one line; empty for what belongs to the cluster and not to the pod."""
-    if event["reason"] in ("FailedMount", "SandboxChanged", "TaintManagerEviction"):
+    is_about_cluster = event["reason"] in ("FailedMount", "SandboxChanged", "TaintManagerEviction")
+    if is_about_cluster or event["message"].startswith("skip schedule deleting pod"):
         return ""
     text = f"{event['type']} {event['reason']}: {event['message']}"
     for name in (pod["metadata"]["uid"], pod["metadata"]["namespace"], pod["spec"].get("nodeName") or ""):

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from exitcode_fixtures.embedded.node.agent import Node
-from exitcode_fixtures.embedded.node.runtime import ISOLATION_LEVELS
 from node_cases import container
 from node_support import MemoryApi, in_event_loop, is_allowed, processes_of
+
+from exitcode_fixtures.embedded.node.agent import Node
+from exitcode_fixtures.embedded.node.runtime import ISOLATION_LEVELS
 
 Json = dict[str, Any]
 _PATIENCE_SECONDS = 20.0
