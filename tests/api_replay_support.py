@@ -148,7 +148,7 @@ class Replay:
         if body is not None:
             headers["Content-Type"] = step.get("content_type", "application/json")
         code, answer = self._server.send(method, path, headers, body)
-        self.answers[step["id"]] = {"code": code, "body": self._normalised(answer)}
+        self.answers[step["id"]] = {"code": code, "body": self._in_order(self._normalised(answer))}
         for name, place in step.get("save", {}).items():
             if code < 300:
                 self._known[name] = str(look(answer, place))
@@ -207,6 +207,17 @@ class Replay:
         if isinstance(value, list):
             return [self._normalised(part, name) for part in value]
         return self._normalised_text(value, name) if isinstance(value, str) else value
+
+    def _in_order(self, body: Any) -> Any:
+        """A refusal with its causes sorted, if it is one of a custom resource: Go tells them in any order."""
+        details = body.get("details") or {} if isinstance(body, dict) else {}
+        causes = details.get("causes") or []
+        if details.get("group") != "${group}" or len(causes) < 2:
+            return body
+        causes = sorted(causes, key=lambda cause: (cause["field"], cause["message"]))
+        listed = ", ".join(f"{cause['field']}: {cause['message']}" for cause in causes)
+        message = body["message"].partition(" is invalid: ")[0] + f" is invalid: [{listed}]"
+        return {**body, "message": message, "details": {**details, "causes": causes}}
 
     def _normalised_text(self, text: str, name: str) -> str:
         if name == "cells" and _AGE.fullmatch(text):
