@@ -48,8 +48,9 @@ class NamespaceOfCluster:
         await asyncio.to_thread(self._api.delete, f"/api/v1/namespaces/{self._name}")
         self._api.close()
 
-    async def _list(self, resource: str, **selectors: str) -> Json:
-        return await asyncio.to_thread(self._api.list, f"{self._root}/{resource}", **selectors)
+    async def _list(self, resource: str, field_selector: str = "") -> Json:
+        path = f"{self._root}/{resource}"
+        return await asyncio.to_thread(self._api.list, path, field_selector=field_selector)
 
     async def watch(self) -> AsyncIterator[tuple[str, Json]]:
         """Every event of every pod since the context was entered."""

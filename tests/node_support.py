@@ -106,6 +106,11 @@ class MemoryApi:
         status: Json = self.pods[namespace, name]["status"]
         return status
 
+    def restarts(self, name: str, namespace: str = "default") -> int:
+        """How often a pod's first container has been started again."""
+        statuses = self.pods[namespace, name]["status"].get("containerStatuses")
+        return int(statuses[0]["restartCount"]) if statuses else 0
+
     async def until_gone(self, name: str, namespace: str = "default") -> None:
         """Waits for a pod's object to disappear."""
         await self.until(lambda: (namespace, name) not in self.pods)

@@ -16,9 +16,22 @@ from exitcode_fixtures.embedded.node.agent import Node
 Json = dict[str, Any]
 
 
+class AttemptApi(MemoryApi):
+    """Every ConfigMap tells how often one has been read: a container's start reads it anew."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._reads = 0
+
+    def config_map(self, namespace: str, name: str) -> Json:
+        del namespace, name
+        self._reads += 1
+        return {"data": {"attempt": str(self._reads)}}
+
+
 @asynccontextmanager
-async def running_node(directory: Path) -> AsyncIterator[tuple[MemoryApi, Node]]:
-    api = MemoryApi()
+async def running_node(directory: Path, api: MemoryApi | None = None) -> AsyncIterator[tuple[MemoryApi, Node]]:
+    api = api or MemoryApi()
     node = start_node(api, directory, "node")
     try:
         yield api, node
@@ -43,21 +56,17 @@ def log_of(node: Node, pod: Json, *, previous: bool = False) -> str | None:
 
 @in_event_loop
 async def test_logs_of_this_attempt_and_the_previous_one(tmp_path: Path) -> None:
-    async with running_node(tmp_path) as (api, node):
-        api.config_maps["default", "c"] = {"data": {"attempt": "first"}}
-        env = [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "c", "key": "attempt"}}}]
-        script = "echo $A; echo error >&2; [ $A = first ] && exit 1; sleep 300"
-        spec = {"restartPolicy": "OnFailure", "containers": [container(script, env=env)]}
-        pod = api.create("pod", spec)
+    async with running_node(tmp_path, AttemptApi()) as (api, node):
+        env = [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "any", "key": "attempt"}}}]
+        script = "echo $A; echo error >&2; [ $A = 2 ] || exit 1; sleep 300"
+        pod = api.create("pod", {"restartPolicy": "OnFailure", "containers": [container(script, env=env)]})
         assert log_of(node, pod) is None
-        await api.until_phase("pod", "Running")
-        api.config_maps["default", "c"] = {"data": {"attempt": "second"}}
-        await api.until(lambda: api.pods["default", "pod"]["status"]["containerStatuses"][0]["restartCount"] == 1)
-        assert log_of(node, pod, previous=True) == "first\nerror\n"
+        await api.until(lambda: api.restarts("pod") == 1)
+        assert log_of(node, pod, previous=True) == "1\nerror\n"
         path = node.log_path("default", "pod", pod["metadata"]["uid"], "main", False)
         assert path is not None
         async with asyncio.timeout(10):
-            while path.read_text() != "second\nerror\n":
+            while path.read_text() != "2\nerror\n":
                 await asyncio.sleep(0.01)
         assert node.log_path("default", "pod", pod["metadata"]["uid"], "other", False) is None
         api.delete("pod", grace=1)
