@@ -16,10 +16,11 @@ from typing import IO, Any
 from uuid import uuid4
 
 import yaml
-from exitcode_reference_controller.api import Api, ApiError, Unreachable, collection_path, object_path
-from exitcode_reference_controller.kinds import API_VERSION, KINDS
 from kubernetes.client.configuration import Configuration
 from kubernetes.config.kube_config import load_kube_config
+
+from exitcode_reference_controller.api import Api, ApiError, Unreachable, collection_path, object_path
+from exitcode_reference_controller.kinds import API_VERSION, KINDS
 
 Thing = dict[str, Any]
 PATIENCE = float(os.environ.get("EXITCODE_TEST_PATIENCE", "120"))

@@ -1,6 +1,7 @@
 """Jobs and pods for the tests of the reference controller, and a small world in which its plans come true."""
 
 import copy
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -8,7 +9,7 @@ from typing import Any
 
 from exitcode_reference_controller.kinds import API_VERSION, KINDS
 from exitcode_reference_controller.ledger import ANNOTATION
-from exitcode_reference_controller.plan import Announcement, Create, Delete, DeleteJob, Observed, Plan
+from exitcode_reference_controller.plan import Action, Announcement, Create, Delete, DeleteJob, Observed, Plan
 from exitcode_reference_controller.reconcile import Reconciler
 
 Thing = dict[str, Any]
@@ -71,38 +72,55 @@ class World:
         assert seen == before
         return plan
 
-    def step(self) -> Plan:
-        """One pass, carried out as a whole."""
+    def step(self, writes: int | None = None) -> Plan:
+        """One pass; the controller is killed after so many writes, or never."""
         plan = self.plan()
+        todo: list[Callable[[], None]] = []
         if plan.ledger is not None:
-            self.job["metadata"].setdefault("annotations", {})[ANNOTATION] = plan.ledger.annotation()
-        self.job["status"] = copy.deepcopy(dict(plan.status))
-        if plan.status.get("conditions") and (not self.states or self.states[-1] != self.state):
-            self.states.append(self.state)
-        for announcement in plan.announcements:
-            self.told.setdefault((announcement.reason, announcement.key), announcement)
-        for action in plan.actions:
-            match action:
-                case Create():
-                    self.create(copy.deepcopy(dict(action.manifest)))
-                case Delete(resource=resource, name=name, uid=uid):
-                    thing = (self.pods if resource == "pods" else self.services)[name]
-                    assert thing["metadata"]["uid"] == uid
-                    thing["metadata"]["deletionTimestamp"] = "2024-05-01T12:00:00Z"
-                    self.deleted.append(f"{resource}/{name}")
-                case DeleteJob():
-                    self.job_is_deleted = True
+            annotation = plan.ledger.annotation()
+            todo.append(lambda: self.job["metadata"].setdefault("annotations", {}).update({ANNOTATION: annotation}))
+        if plan.status != self.job.get("status", {}):
+            todo.append(lambda: self.write_status(plan.status))
+        todo += [lambda action=action: self.act(action) for action in plan.actions]  # type: ignore[misc]
+        for write in todo[:writes]:
+            write()
+        if writes is None:
+            for announcement in plan.announcements:
+                self.told.setdefault((announcement.reason, announcement.key), announcement)
         return plan
 
     def settle(self) -> None:
         """Passes until nothing is wanted any more; pods that are being deleted go at once."""
         for _ in range(10):
             plan = self.step()
-            self.pods = {n: p for n, p in self.pods.items() if "deletionTimestamp" not in p["metadata"]}
-            self.services = {n: s for n, s in self.services.items() if "deletionTimestamp" not in s["metadata"]}
+            self.let_go()
             if not plan.actions and plan == self.plan():
                 return
         raise AssertionError("the controller does not come to rest")
+
+    def let_go(self) -> None:
+        """What is being deleted is gone."""
+        self.pods = {n: p for n, p in self.pods.items() if "deletionTimestamp" not in p["metadata"]}
+        self.services = {n: s for n, s in self.services.items() if "deletionTimestamp" not in s["metadata"]}
+
+    def write_status(self, status: Mapping[str, Any]) -> None:
+        """As the API server does."""
+        self.job["status"] = copy.deepcopy(dict(status))
+        if not self.states or self.states[-1] != self.state:
+            self.states.append(self.state)
+
+    def act(self, action: Action) -> None:
+        """As the API server does."""
+        match action:
+            case Create():
+                self.create(copy.deepcopy(dict(action.manifest)))
+            case Delete(resource=resource, name=name, uid=uid):
+                thing = (self.pods if resource == "pods" else self.services)[name]
+                assert thing["metadata"]["uid"] == uid
+                thing["metadata"]["deletionTimestamp"] = "2024-05-01T12:00:00Z"
+                self.deleted.append(f"{resource}/{name}")
+            case DeleteJob():
+                self.job_is_deleted = True
 
     def create(self, manifest: Thing) -> None:
         """As the API server creates it."""

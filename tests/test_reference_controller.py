@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from exitcode_reference_controller.ledger import ANNOTATION
 from reference_cluster import PATIENCE, Stage, kubeconfig
+
+from exitcode_reference_controller.ledger import ANNOTATION
 
 STAY = "trap 'exit 0' TERM; while :; do sleep 0.2; done"
 END = f"case $CODE in stay) {STAY};; *) sleep 1; exit $CODE;; esac"

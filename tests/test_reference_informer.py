@@ -10,9 +10,10 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from kubernetes.client.configuration import Configuration
+
 from exitcode_reference_controller.api import Api, ApiError, Unreachable
 from exitcode_reference_controller.informer import CannotList, Informer, Store
-from kubernetes.client.configuration import Configuration
 
 Script = list[tuple[str, Any]]
 """What is answered to each request in turn: ("list", body), ("watch", events), ("broken", events), (status, body)."""

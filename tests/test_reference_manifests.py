@@ -6,9 +6,10 @@ from typing import Any, get_args
 
 import pytest
 import yaml
+from reference_support import Thing, World, job_manifest, replicas
+
 from exitcode_reference_controller.job import CleanPodPolicy
 from exitcode_reference_controller.kinds import API_VERSION, KINDS, JobKind, RestartPolicy
-from reference_support import Thing, World, job_manifest, replicas
 
 
 def settled(kind: str, numbers: Thing, **spec: Any) -> World:

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+
 from exitcode_reference_controller.informer import Store
 from exitcode_reference_controller.workqueue import WorkQueue
 

@@ -4,9 +4,10 @@ import copy
 from typing import Any
 
 import pytest
+from reference_support import Thing, World, job_manifest, replicas, running, workers
+
 from exitcode_reference_controller.ledger import ANNOTATION
 from exitcode_reference_controller.plan import Delete
-from reference_support import Thing, World, job_manifest, replicas, running, workers
 
 PERMANENT = (1, 2, 3, 64, 125, 126, 127, 128, 139)
 RETRYABLE = (129, 130, 137, 138, 143, 200, 255)
@@ -120,6 +121,25 @@ def test_the_ledger_is_written_with_the_deletion_and_counts_a_pod_once() -> None
     world.settle()
     assert world.states == ["Created", "Running", "Restarting", "Running"]
     assert '"count":1' in world.job["metadata"]["annotations"][ANNOTATION]
+
+
+@pytest.mark.parametrize("crash_after", range(6))
+@pytest.mark.parametrize("crashing_pass", range(6))
+def test_a_crash_between_any_two_writes_changes_nothing_of_the_outcome(crashing_pass: int, crash_after: int) -> None:
+    world = running(workers(2, backoffLimit=1))
+    world.exit("j-worker-0", 138)
+    for number in range(6):
+        world.step(writes=crash_after if number == crashing_pass else None)
+        world.let_go()
+    world.run()
+    world.settle()
+    assert world.states == ["Created", "Running", "Restarting", "Running"]
+    assert world.deleted.count("pods/j-worker-0") == 1
+    assert world.created.count("Pod/j-worker-0") == 2
+    assert set(world.pods) == {"j-worker-0", "j-worker-1"}
+    world.exit("j-worker-0", 138)
+    world.settle()
+    assert world.state == "Failed"
 
 
 def test_the_replacement_is_the_same_but_for_its_uid() -> None:
@@ -462,6 +482,25 @@ INVALID = {
     "limit of a wrong type": (lambda m: m["spec"].update(runPolicy={"backoffLimit": "3"}), "backoffLimit"),
     "name too long": (lambda m: m["metadata"].update(name="j" * 60), "longer than 63"),
     "name no label": (lambda m: m["metadata"].update(name="a.b"), "not a DNS label"),
+    "spec of another shape": (lambda m: m.update(spec=[1]), "has to be an object"),
+    "template of another shape": (lambda m: _worker(m).update(template="x"), "has to be an object"),
+    "containers of another shape": (
+        lambda m: _worker(m)["template"]["spec"].update(containers=["x"]),
+        "has to be an object",
+    ),
+    "nameless sidecar": (lambda m: _worker(m)["template"]["spec"]["containers"].append({}), "without a name"),
+    "nameless variable": (
+        lambda m: _worker(m)["template"]["spec"]["containers"][0].update(env=[{"value": "1"}]),
+        "without a name",
+    ),
+    "port of another shape": (
+        lambda m: _worker(m)["template"]["spec"]["containers"][0].update(ports=[{"containerPort": "x"}]),
+        "containerPort",
+    ),
+    "labels of another shape": (
+        lambda m: _worker(m)["template"].update(metadata={"labels": ["x"]}),
+        "has to be an object",
+    ),
     "broken ledger": (lambda m: m["metadata"].update(annotations={ANNOTATION: "[1]"}), "cannot be read"),
 }
 

@@ -6,9 +6,10 @@ and a second at import. Its configuration, authentication, TLS and pool are what
 
 import json
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import urllib3
 from kubernetes.client.api_client import ApiClient
@@ -21,6 +22,9 @@ _READ_SECONDS = 30.0
 _WATCH_SECONDS = 240
 """How long the server keeps a watch open; it is resumed where it ended. The socket waits a little longer."""
 
+_CREDENTIALS_SECONDS = 60.0
+"""How long a token is used until the client is asked again, which renews one that is about to expire; asking costs
+more than a request."""
 _NO_RETRIES = urllib3.Retry(False)
 """Whoever asks decides whether to ask again."""
 
@@ -46,7 +50,11 @@ class Api:
         """`connections`: how many are kept open at one time."""
         configuration.connection_pool_maxsize = connections
         self._configuration = configuration
-        self._pool: urllib3.PoolManager = ApiClient(configuration).rest_client.pool_manager
+        self._known_credentials: dict[str, str] = {}
+        self._credentials_expire = 0.0
+        manager: urllib3.PoolManager = ApiClient(configuration).rest_client.pool_manager
+        self._pool = manager.connection_from_url(configuration.host)
+        self._root = urlsplit(configuration.host).path.rstrip("/")
 
     @property
     def host(self) -> str:
@@ -147,13 +155,12 @@ class Api:
         headers = {"Accept": "application/json", "User-Agent": "exitcode-reference-controller"}
         if payload is not None and content_type is not None:
             headers["Content-Type"] = content_type
-        for setting in self._configuration.auth_settings().values():
-            headers[setting["key"]] = setting["value"]
-        url = self._configuration.host + path
+        headers.update(self._credentials())
+        url = self._root + path
         if query:
             url += "?" + urlencode(query)
         try:
-            return self._pool.request(
+            return self._pool.urlopen(
                 method,
                 url,
                 body=payload,
@@ -164,6 +171,14 @@ class Api:
             )
         except (urllib3.exceptions.HTTPError, OSError) as error:
             raise Unreachable(str(error)) from error
+
+    def _credentials(self) -> dict[str, str]:
+        now = time.monotonic()
+        if now >= self._credentials_expire:
+            settings = self._configuration.auth_settings().values()
+            self._known_credentials = {setting["key"]: str(setting["value"]) for setting in settings}
+            self._credentials_expire = now + _CREDENTIALS_SECONDS
+        return self._known_credentials
 
 
 def _refusal(status: int, data: bytes) -> ApiError:

@@ -13,9 +13,9 @@ create, delete on pods and services; create on events.
 
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from exitcode_reference_controller.api import Api, ApiError, Unreachable, collection_path, object_path
 from exitcode_reference_controller.identity import JOB_LABEL, OPERATOR_LABEL
@@ -213,9 +213,9 @@ class Controller:
         manifest = {**job, "apiVersion": API_VERSION, "kind": kind.name, "status": dict(plan.status)}
         return self._write_job(key, lambda path: self._api.replace(f"{path}/status", manifest), kind)
 
-    def _write_job(self, key: Key, write: Any, kind: JobKind) -> Thing:
+    def _write_job(self, key: Key, write: Callable[[str], dict[str, Any]], kind: JobKind) -> Thing:
         try:
-            written: Thing = write(object_path(kind.plural, key.namespace, key.name))
+            written = write(object_path(kind.plural, key.namespace, key.name))
         except ApiError as refusal:
             if refusal.status in (_CONFLICT, _NOT_FOUND):
                 raise Outdated(refusal.message) from refusal
@@ -282,6 +282,8 @@ class Controller:
                 return None  # it is gone, and perhaps another one has its name: that is what was wanted
             raise
 
-    def _announce(self, kind: JobKind, job: Thing, event_type: Any, reason: str, message: str, key: str) -> None:
+    def _announce(
+        self, kind: JobKind, job: Thing, event_type: Literal["Normal", "Warning"], reason: str, message: str, key: str
+    ) -> None:
         announcement = Announcement(type=event_type, reason=reason, message=message, key=key)
         self._recorder.tell(kind, job, announcement)

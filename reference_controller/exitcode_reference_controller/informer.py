@@ -46,9 +46,10 @@ class Store:
         with self._lock:
             return tuple(self._buckets[bucket].values()) if bucket in self._buckets else ()
 
-    def put(self, thing: Thing) -> bool:
-        """Takes in an object, unless something newer is known; answers whether it did."""
+    def put(self, thing: dict[str, Any]) -> bool:
+        """Takes an object in, and over; unless something newer is known. Answers whether it did."""
         metadata = thing["metadata"]
+        metadata.pop("managedFields", None)  # a third of an object's size, and nobody here reads it
         key = (metadata["namespace"], metadata["name"])
         with self._lock:
             known = self._things.get(key)
@@ -175,7 +176,6 @@ class Informer:
             self._delay = _FIRST_DELAY
 
     def _take_in(self, thing: dict[str, Any]) -> None:
-        thing["metadata"].pop("managedFields", None)  # a third of an object's size, and nobody here reads it
         if self.store.put(thing):
             self._on_change(thing)
 

@@ -70,8 +70,8 @@ class Job:
 def parse_job(kind: JobKind, manifest: Mapping[str, Any]) -> Job:
     """The manifest as values. Raises InvalidJob where the CRD has let something through that cannot be
     run."""
-    metadata, spec = manifest["metadata"], manifest.get("spec") or {}
-    specs = spec.get(kind.spec_field) or {}
+    metadata, spec = manifest["metadata"], _object("spec", manifest.get("spec"))
+    specs = _object(f"spec.{kind.spec_field}", spec.get(kind.spec_field))
     if not specs:
         raise InvalidJob(f"spec.{kind.spec_field} names no replicas")
     unknown = sorted(set(specs) - set(kind.replica_types))
@@ -83,7 +83,7 @@ def parse_job(kind: JobKind, manifest: Mapping[str, Any]) -> Job:
         name=metadata["name"],
         uid=metadata["uid"],
         replica_specs=tuple(_replica_spec(kind, t, specs[t]) for t in kind.replica_types if t in specs),
-        run_policy=_run_policy(spec.get("runPolicy") or {}),
+        run_policy=_run_policy(_object("spec.runPolicy", spec.get("runPolicy"))),
         all_workers=spec.get("successPolicy") == "AllWorkers",
     )
     if not job.leaders and (kind.without_leader == "refused" or not job.spec_of("Worker")):
@@ -95,14 +95,14 @@ def parse_job(kind: JobKind, manifest: Mapping[str, Any]) -> Job:
     return job
 
 
-def _replica_spec(kind: JobKind, replica_type: str, spec: Mapping[str, Any]) -> ReplicaSpec:
+def _replica_spec(kind: JobKind, replica_type: str, value: object) -> ReplicaSpec:
     path = f"spec.{kind.spec_field}.{replica_type}"
+    spec = _object(path, value)
     policy = spec.get("restartPolicy") or kind.default_restart_policy
     if policy not in get_args(RestartPolicy):
         raise InvalidJob(f"{path}.restartPolicy {policy!r} is none of {', '.join(get_args(RestartPolicy))}")
-    template = spec.get("template") or {}
-    containers = (template.get("spec") or {}).get("containers") or []
-    if not any(container.get("name") == kind.container for container in containers):
+    template = _object(f"{path}.template", spec.get("template"))
+    if kind.container not in _container_names(f"{path}.template", template):
         raise InvalidJob(f"{path}.template has no container named {kind.container}, the one whose exit code counts")
     replicas = spec.get("replicas")
     return ReplicaSpec(
@@ -111,6 +111,37 @@ def _replica_spec(kind: JobKind, replica_type: str, spec: Mapping[str, Any]) -> 
         restart_policy=policy,
         template=template,
     )
+
+
+def _container_names(path: str, template: Mapping[str, Any]) -> list[str]:
+    """Names of the containers, after a look at every part of the template that the controller itself reads or writes;
+    the rest is the API server's to judge."""
+    metadata = _object(f"{path}.metadata", template.get("metadata"))
+    for field in ("labels", "annotations"):
+        _object(f"{path}.metadata.{field}", metadata.get(field))
+    spec = _object(f"{path}.spec", template.get("spec"))
+    for field in ("initContainers", "containers"):
+        for container in _objects(f"{path}.spec.{field}", spec.get(field)):
+            if not isinstance(container.get("name"), str):
+                raise InvalidJob(f"{path}.spec.{field} has one without a name")
+            for entry in _objects(f"{path}.spec.{field}.env", container.get("env")):
+                if not isinstance(entry.get("name"), str):
+                    raise InvalidJob(f"{path}.spec.{field}.env has one without a name")
+            for port in _objects(f"{path}.spec.{field}.ports", container.get("ports")):
+                _count(f"{path}.spec.{field}.ports.containerPort", port.get("containerPort"))
+    return [container["name"] for container in spec.get("containers") or []]
+
+
+def _object(path: str, value: object) -> Mapping[str, Any]:
+    if value is not None and not isinstance(value, dict):
+        raise InvalidJob(f"{path} is {value!r} and has to be an object")
+    return value or {}
+
+
+def _objects(path: str, value: object) -> list[Mapping[str, Any]]:
+    if value is not None and not isinstance(value, list):
+        raise InvalidJob(f"{path} is {value!r} and has to be a list")
+    return [_object(path, entry) for entry in value or []]
 
 
 def _run_policy(policy: Mapping[str, Any]) -> RunPolicy:
