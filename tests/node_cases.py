@@ -158,7 +158,7 @@ def _restarts() -> list[Case]:
                 "restartPolicy": "OnFailure",
                 "containers": [
                     container(
-                        f"{DWELL}; exit $OUTCOME",
+                        f"{DWELL}; {DWELL}; {DWELL}; {DWELL}; exit $OUTCOME",
                         env=[_config_value("restart-sees-new-config", "outcome")],
                     )
                 ],

@@ -17,13 +17,13 @@ Json = dict[str, Any]
 
 
 @contextmanager
-def embedded_cluster(state: Path) -> Iterator[Path]:
-    """The embedded cluster's process; gives the path of its kubeconfig."""
+def embedded_process(state: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """The embedded cluster's process and the path of its kubeconfig."""
     command = [sys.executable, "-m", "exitcode_fixtures.embedded", "--state-dir", str(state)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            yield Path(json.loads(process.stdout.readline())["kubeconfig"])
+            yield process, Path(json.loads(process.stdout.readline())["kubeconfig"])
         finally:
             process.terminate()
 

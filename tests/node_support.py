@@ -172,6 +172,14 @@ def processes_of(mark: str) -> list[int]:
     return found
 
 
+async def until_processes(mark: str, count: int) -> None:
+    """Waits until as many processes have the mark in their command line. The kernel tells nobody about processes
+    that are not one's children, so there is no event to wait for."""
+    async with asyncio.timeout(20):
+        while len(processes_of(mark)) != count:
+            await asyncio.sleep(0.02)
+
+
 def is_allowed(isolation: str) -> bool:
     """Whether util-linux can do here what the level needs; nobody's judgement but the kernel's."""
     options = {"pid-namespaces": [], "user-and-pid-namespaces": ["--map-root-user"], "process-groups": None}[isolation]

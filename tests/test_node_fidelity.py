@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from node_cases import CASES, Case
-from node_clusters import NamespaceOfCluster, embedded_cluster
+from node_clusters import NamespaceOfCluster, embedded_process
 from node_driver import Driver
 
 Json = dict[str, Any]
@@ -66,7 +66,7 @@ def recorded() -> dict[str, Json]:
 def embedded(tmp_path_factory: pytest.TempPathFactory, recorded: dict[str, Json]) -> dict[str, Json]:
     """What the embedded cluster shows. On a machine that is busy with other things states may come together that
     are apart elsewhere, so what differs is tried again, slower."""
-    with embedded_cluster(tmp_path_factory.mktemp("cluster")) as kubeconfig:
+    with embedded_process(tmp_path_factory.mktemp("cluster")) as (_, kubeconfig):
         observed = asyncio.run(_observe(kubeconfig, list(CASES), 0.2, 20))
         different = [case for case in CASES if observed[case.name] != recorded.get(case.name)]
         if different:

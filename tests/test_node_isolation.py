@@ -1,6 +1,5 @@
 """Containers are real processes: the kernel decides how they end, and nothing of them is left, whoever dies."""
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -12,13 +11,13 @@ from typing import Any
 
 import pytest
 from node_cases import container
-from node_support import MemoryApi, in_event_loop, is_allowed, processes_of
+from node_clusters import NamespaceOfCluster, embedded_process
+from node_support import MemoryApi, in_event_loop, is_allowed, processes_of, until_processes
 
 from exitcode_fixtures.embedded.node.agent import Node
 from exitcode_fixtures.embedded.node.runtime import ISOLATION_LEVELS
 
 Json = dict[str, Any]
-_PATIENCE_SECONDS = 20.0
 
 
 @pytest.fixture(params=ISOLATION_LEVELS)
@@ -44,14 +43,6 @@ async def running_node(directory: Path, isolation: str) -> AsyncIterator[tuple[M
 def marker(number: int) -> str:
     """A duration that no other process sleeps for."""
     return f"{3000 + os.getpid()}.{number}"
-
-
-async def until_processes(mark: str, count: int) -> None:
-    """Waits until as many processes have the mark in their command line. The kernel tells nobody about processes
-    that are not one's children, so there is no event to wait for."""
-    async with asyncio.timeout(_PATIENCE_SECONDS):
-        while len(processes_of(mark)) != count:
-            await asyncio.sleep(0.02)
 
 
 def only(script: str, policy: str = "Never", **rest: Any) -> Json:
@@ -140,6 +131,7 @@ import asyncio, sys
 from pathlib import Path
 from exitcode_fixtures.embedded.node.agent import Node
 from node_cases import container
+from node_clusters import NamespaceOfCluster, embedded_process
 from node_support import MemoryApi
 
 async def main():
@@ -177,3 +169,14 @@ async def test_no_container_survives_the_cluster(host: tuple[subprocess.Popen[st
     await until_processes(mark, 6)
     process.kill()
     await until_processes(mark, 0)
+
+
+@in_event_loop
+async def test_no_container_survives_the_embedded_clusters_process(tmp_path: Path) -> None:
+    mark = marker(5)
+    with embedded_process(tmp_path) as (process, kubeconfig):
+        async with NamespaceOfCluster(kubeconfig, dwell_seconds=0) as cluster:
+            await cluster.create_pod("pod", only(f"trap '' TERM; sleep {mark} & setsid sleep {mark} & wait; wait"), {})
+            await until_processes(mark, 2)
+        process.kill()
+        await until_processes(mark, 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from node_cases import container
-from node_support import MemoryApi, in_event_loop, processes_of
+from node_support import MemoryApi, in_event_loop, until_processes
 
 from exitcode_fixtures.embedded.node import start_node
 from exitcode_fixtures.embedded.node.agent import Node
@@ -69,8 +69,6 @@ async def test_logs_of_this_attempt_and_the_previous_one(tmp_path: Path) -> None
             while path.read_text() != "2\nerror\n":
                 await asyncio.sleep(0.01)
         assert node.log_path("default", "pod", pod["metadata"]["uid"], "other", False) is None
-        api.delete("pod", grace=1)
-        await api.until_gone("pod")
 
 
 @in_event_loop
@@ -94,12 +92,11 @@ async def test_a_pod_removed_at_once_still_ends(tmp_path: Path) -> None:
     async with running_node(tmp_path) as (api, _):
         api.create("pod", only(f"trap 'exit 0' TERM; sleep {mark} & wait"))
         await api.until_phase("pod", "Running")
+        await until_processes(mark, 1)
         api.delete("pod", grace=0)
         api.create("pod", only("exit 6"))
         assert state_of({"status": await api.until_phase("pod", "Failed")})["terminated"]["exitCode"] == 6
-        async with asyncio.timeout(10):
-            while processes_of(mark):
-                await asyncio.sleep(0.01)
+        await until_processes(mark, 0)
 
 
 @in_event_loop
