@@ -70,24 +70,19 @@ def test_a_cluster_is_kept_on_request_found_again_and_deleted(tmp_path: Path) ->
     try:
         kept = run(tmp_path / "first", "--keep-cluster")
         assert kept.returncode == 0, kept.stdout + kept.stderr
-        assert NAME in clusters()
         # From another folder, where pytest-kind alone would find no kubeconfig.
-        used = run(tmp_path / "second")
+        used = run(tmp_path / "second", "--keep-cluster")
         assert used.returncode == 0, used.stdout + used.stderr
+        assert NAME in clusters()
+        # An image that nobody has: one sentence; and the cluster goes as it would after a run.
+        failed = run(tmp_path / "third", "--image", "registry.invalid/busybox:1")
+        assert failed.returncode != 0
+        assert "Getting the image registry.invalid/busybox:1 failed: " in failed.stdout
         assert NAME not in clusters()
-        assert not (tmp_path / "second" / ".pytest-kind").exists()
-        assert list((tmp_path / "second" / "runtime").iterdir()) == []
+        assert not (tmp_path / "third" / ".pytest-kind").exists()
+        assert list((tmp_path / "third" / "runtime").iterdir()) == []
     finally:
         subprocess.run(["kind", "delete", "cluster", "--name", NAME], capture_output=True, check=False)
-
-
-def test_an_image_that_cannot_be_had_is_one_sentence_and_leaves_no_cluster(tmp_path: Path) -> None:
-    kind_image()
-    failed = run(tmp_path, "--image", "registry.invalid/busybox:1")
-    assert failed.returncode != 0
-    assert "Getting the image registry.invalid/busybox:1 failed: " in failed.stdout
-    assert NAME not in clusters()
-    assert not (tmp_path / ".pytest-kind").exists()
 
 
 def test_a_cluster_that_cannot_be_created_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
