@@ -367,6 +367,22 @@ def _placements() -> list[Case]:
     ]
 
 
+NEED_NAMESPACES = frozenset(
+    {
+        "pid1-spared-kill",
+        "pid1-spared-term",
+        "pid1-spared-segv",
+        "environment",
+        "surroundings",
+        "message",
+        "message-elsewhere",
+        "long-message",
+        "deleted-ignores-term",
+        "deleted-ignores-term-grace-1",
+    }
+)
+"""Cases that only a PID 1, or a root file system of a container's own, can show."""
+
 CASES: tuple[Case, ...] = (
     *_exits(),
     *_start_errors(),

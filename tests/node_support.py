@@ -180,6 +180,7 @@ async def until_processes(mark: str, count: int) -> None:
             await asyncio.sleep(0.02)
 
 
+@functools.cache
 def is_allowed(isolation: str) -> bool:
     """Whether util-linux can do here what the level needs; nobody's judgement but the kernel's."""
     options = {"pid-namespaces": [], "user-and-pid-namespaces": ["--map-root-user"], "process-groups": None}[isolation]

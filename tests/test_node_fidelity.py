@@ -2,6 +2,13 @@
 
 What the kubelet did is kept in `data/node_statuses.json`. With EXITCODE_REAL_KUBECONFIG in the environment it is
 recorded anew there (Kubernetes 1.20 with containerd, about 10 minutes) before it is compared.
+
+Kept differences, with their reasons:
+- A container that ends at once: a kubelet, which looks once a second, may never show it Running; the node always does.
+- After an end that is not restarted yet, a kubelet takes some seconds to say CrashLoopBackOff; the node says so at once.
+- A pod deleted in its init container: kubelet 1.20 says ContainerStatusUnknown (see `node_cases`).
+- KUBERNETES_SERVICE_HOST and its kin are not set: nothing would answer there.
+- A missing ConfigMap or Secret is looked for once a second.
 """
 
 import asyncio
@@ -11,9 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from node_cases import CASES, Case
+from node_cases import CASES, NEED_NAMESPACES, Case
 from node_clusters import NamespaceOfCluster, embedded_process
 from node_driver import Driver
+
+from exitcode_fixtures.embedded.node.isolation import probe_isolation
 
 Json = dict[str, Any]
 _RECORDING = Path(__file__).parent / "data" / "node_statuses.json"
@@ -66,9 +75,12 @@ def recorded() -> dict[str, Json]:
 def embedded(tmp_path_factory: pytest.TempPathFactory, recorded: dict[str, Json]) -> dict[str, Json]:
     """What the embedded cluster shows. On a machine that is busy with other things states may come together that
     are apart elsewhere, so what differs is tried again, slower."""
+    isolation = probe_isolation()
+    can_all = isolation.has_pid_1 and isolation.own_root
+    cases = [case for case in CASES if can_all or case.name not in NEED_NAMESPACES]
     with embedded_process(tmp_path_factory.mktemp("cluster")) as (_, kubeconfig):
-        observed = asyncio.run(_observe(kubeconfig, list(CASES), 0.2, 20))
-        different = [case for case in CASES if observed[case.name] != recorded.get(case.name)]
+        observed = asyncio.run(_observe(kubeconfig, cases, 0.2, 20))
+        different = [case for case in cases if observed[case.name] != recorded.get(case.name)]
         if different:
             observed |= asyncio.run(_observe(kubeconfig, different, 1.0, 4))
     return observed
@@ -76,5 +88,7 @@ def embedded(tmp_path_factory: pytest.TempPathFactory, recorded: dict[str, Json]
 
 @pytest.mark.parametrize("name", [case.name for case in CASES])
 def test_shows_what_a_kubelet_shows(name: str, recorded: dict[str, Json], embedded: dict[str, Json]) -> None:
+    if name not in embedded:
+        pytest.skip("containers have no namespaces of their own here")
     assert embedded[name] == recorded[name]
     assert embedded[name]["faults"] == []

@@ -15,7 +15,7 @@ from node_clusters import NamespaceOfCluster, embedded_process
 from node_support import MemoryApi, in_event_loop, is_allowed, processes_of, until_processes
 
 from exitcode_fixtures.embedded.node.agent import Node
-from exitcode_fixtures.embedded.node.runtime import ISOLATION_LEVELS
+from exitcode_fixtures.embedded.node.runtime import ISOLATION_LEVELS, RuntimeLost
 
 Json = dict[str, Any]
 
@@ -180,3 +180,12 @@ async def test_no_container_survives_the_embedded_clusters_process(tmp_path: Pat
             await until_processes(mark, 2)
         process.kill()
         await until_processes(mark, 0)
+
+
+@in_event_loop
+async def test_a_supervisor_that_cannot_start_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    node = Node(MemoryApi(), tmp_path, "node")
+    with pytest.raises(RuntimeLost, match="the container supervisor is gone: exit status 1"):
+        await node.failed
+    await node.stop()
