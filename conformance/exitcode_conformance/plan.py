@@ -1,6 +1,6 @@
 """The plan: requirements × scenarios, resolved before anything runs, and what is left out with the reason why."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 from exitcode_conformance.contract import Contract
@@ -10,7 +10,7 @@ from exitcode_conformance.requirements import REQUIREMENTS
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.scenarios import SCENARIOS
 
-Planned = Literal["run", "not-supported"]
+Planned = Literal["run", "not-supported", "not-run"]
 
 
 class Claims(Frozen):
@@ -84,3 +84,16 @@ def _cases_of(
                 Case(requirement=requirement.id, subject=name, scenarios=tuple(members), planned=planned, reason=reason)
             )
     return cases
+
+
+def only_recorded(plan: tuple[Case, ...], recorded: Collection[str]) -> tuple[Case, ...]:
+    """The plan for a recording that holds these scenarios. What it does not hold was not run: a part of a run that is
+    judged again is still a part."""
+    result = []
+    for case in plan:
+        missing = [name for name in case.scenarios if name not in recorded]
+        if case.planned == "run" and missing:
+            reason = f"the recording does not hold {', '.join(missing[:3])}"
+            case = case.model_copy(update={"planned": "not-run", "reason": reason})
+        result.append(case)
+    return tuple(result)
