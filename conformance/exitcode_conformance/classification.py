@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from exitcode_conformance.contract import ObservedClass
 from exitcode_conformance.history import History, Moment
+from exitcode_conformance.judging import Undecided
 from exitcode_conformance.pods import Attempt
 from exitcode_conformance.premise import must_have_ended
-from exitcode_conformance.scenario import outcome_code
 from exitcode_conformance.temporal import Finding, eventually, never, seconds
 
 
@@ -19,8 +19,10 @@ class Aftermath:
     ended: Moment
     successor: Attempt | None
     """The next attempt of the same replica, wherever it ran."""
+    failure: Moment | None
+    """The job's failure, whatever it was for."""
     failed: Moment | None
-    """The job's failure, unless a later scripted end explains it."""
+    """The job's failure, unless another failure explains it."""
 
     @property
     def restarted(self) -> Moment | None:
@@ -33,24 +35,27 @@ class Aftermath:
 
 
 def aftermath(history: History, replica: str, number: int = 1) -> Aftermath:
-    """What followed the `number`-th attempt of a replica. Raises Undecided if that attempt did not end as scripted."""
+    """What followed the `number`-th attempt of a replica. Raises Undecided if that attempt did not end as scripted, or
+    if the job was over by then."""
     attempt, end, ended = must_have_ended(history, replica, number)
-    successor = history.attempt(replica, number + 1)
+    terminal = history.terminal
+    if terminal is not None and terminal[1].seq < ended.seq:
+        raise Undecided(f"the job was {terminal[0]} before {ended.what}", terminal[1].seq, ended.seq)
     failure = history.first_state("Failed")
-    if failure is not None and _explained_otherwise(history, attempt, failure):
-        failure = None
-    return Aftermath(attempt=attempt, code=end.code, ended=ended, successor=successor, failed=failure)
+    return Aftermath(
+        attempt=attempt,
+        code=end.code,
+        ended=ended,
+        successor=history.attempt(replica, number + 1),
+        failure=failure,
+        failed=None if failure is not None and _explained_otherwise(history, ended, failure) else failure,
+    )
 
 
-def _explained_otherwise(history: History, attempt: Attempt, failure: Moment) -> bool:
-    """Whether an attempt that ended later, and before the failure, ended with something else than 0 by its script."""
-    assert attempt.ended is not None
-    for replica in history.scenario.replica_names():
-        for other in history.attempts(replica):
-            later = other.ended is not None and attempt.ended.seq < other.ended.seq <= failure.seq
-            if later and outcome_code(history.scenario.outcome_of(replica, other.number)) not in (0, None):
-                return True
-    return False
+def _explained_otherwise(history: History, ended: Moment, failure: Moment) -> bool:
+    """Whether something else failed between this end and the job's failure, or failed unasked at any time before it."""
+    later = any(ended.seq < moment.seq <= failure.seq for _, moment in history.own_failures)
+    return later or history.unscripted_failure(failure.seq) is not None
 
 
 def not_restarted(history: History, after: Aftermath) -> Finding:
@@ -81,9 +86,9 @@ def restarted_in_time(history: History, after: Aftermath) -> Finding:
 
 
 def failed_in_time(history: History, after: Aftermath) -> Finding:
-    """Whether the job failed within the bound `terminal`."""
+    """Whether the job failed within the bound `terminal`, for whatever reason."""
     return eventually(
-        history, since=after.ended, bound="terminal", found=after.failed, missing="the job did not become Failed"
+        history, since=after.ended, bound="terminal", found=after.failure, missing="the job did not become Failed"
     )
 
 
@@ -96,8 +101,8 @@ def observed_class(history: History, after: Aftermath) -> ObservedClass | None:
             return ObservedClass.RESTARTED_AND_FAILED
         return ObservedClass.RESTARTED_IN_PLACE if after.successor.in_place else ObservedClass.RETRYABLE
     alone = not_restarted(history, after)
-    if after.failed is not None:
-        return ObservedClass.PERMANENT if alone.holds else None
+    if after.failure is not None:
+        return ObservedClass.PERMANENT if alone.holds and after.failed is not None else None
     observed = history.end.time - after.ended.time
     enough = observed >= max(seconds(history, "restart"), seconds(history, "terminal"))
     return ObservedClass.IGNORED if alone.holds and enough else None

@@ -49,7 +49,8 @@ class Action(Frozen):
     ]
     detail: dict[str, Any] = {}
     """`step-reached` and `step-timed-out` say which step; `watch-gap` which resource: events of it may be missing;
-    `held-up` for how many seconds up to this moment the harness or the API server was too slow to be fair to anybody."""
+    `held-up` for how many seconds up to this moment the harness or the API server was too slow to be fair to
+    anybody."""
 
 
 Entry = Event | Action

@@ -1,8 +1,8 @@
 """A history: the ordered record of one scenario's run, and the questions that checks ask of it.
 
 Nothing here judges. The watches of different resources are delivered independently of each other, so what arrived first
-need not have happened first; see `ordering`. A history is cut at its `complete` action, so that what the harness does afterwards (it deletes
-the job to make room) can never count for or against the operator.
+need not have happened first; see `ordering`. A history is cut at its `complete` action, so that what the harness does
+afterwards (it deletes the job to make room) can never count for or against the operator.
 """
 
 from bisect import bisect_left
@@ -19,6 +19,9 @@ from exitcode_conformance.scenario import Scenario, outcome_code
 from exitcode_conformance.timeouts import Timeouts
 
 TERMINAL_STATES = ("Succeeded", "Failed")
+ACTIVE_STATES = ("Running", "Restarting", "Suspended")
+DOCUMENTED_STATES = ("Created", *ACTIVE_STATES, *TERMINAL_STATES)
+"""Every condition type of the job API. An operator may keep others; they say nothing of the job's state."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,7 +50,8 @@ class JobVersion:
     @property
     def status(self) -> Mapping[str, Any]:
         """The status, empty when there is none yet."""
-        return self.object.get("status") or {}
+        found = self.object.get("status")
+        return found if isinstance(found, Mapping) else {}
 
     @property
     def conditions(self) -> Sequence[Mapping[str, Any]]:
@@ -55,23 +59,37 @@ class JobVersion:
         found = self.status.get("conditions")
         return [c for c in found if isinstance(c, Mapping)] if isinstance(found, list) else []
 
+    @property
+    def true_conditions(self) -> Sequence[str]:
+        """The documented conditions that are True, in the order in which the operator keeps them."""
+        types = [str(c.get("type")) for c in self.conditions if c.get("status") == "True"]
+        return [name for name in types if name in DOCUMENTED_STATES]
+
     def is_true(self, condition: str) -> bool:
-        """Whether a condition of that type has status "True"."""
-        return any(c.get("type") == condition and c.get("status") == "True" for c in self.conditions)
+        """Whether a documented condition of that type has status "True"."""
+        return condition in self.true_conditions
 
     @property
     def state(self) -> str | None:
-        """The job's current state: the terminal condition if one is True, else the last True condition."""
-        true = [str(c.get("type")) for c in self.conditions if c.get("status") == "True"]
-        for condition in true:
-            if condition in TERMINAL_STATES:
-                return condition
-        return true[-1] if true else None
+        """The job's current state: a terminal condition if one is True, else the last active one, else Created.
+
+        It does not follow from the place of a condition in the list alone: the API does not promise an order.
+        """
+        true = self.true_conditions
+        ends = [name for name in true if name in TERMINAL_STATES]
+        active = [name for name in true if name in ACTIVE_STATES]
+        return next(iter((*ends, *reversed(active), *true)), None)
 
     @property
     def replica_statuses(self) -> Mapping[str, Mapping[str, Any]]:
         """status.replicaStatuses, empty when there is none."""
-        return self.status.get("replicaStatuses") or {}
+        found = self.status.get("replicaStatuses")
+        return {k: v for k, v in found.items() if isinstance(v, Mapping)} if isinstance(found, Mapping) else {}
+
+    def count(self, replica_type: str, what: str) -> int:
+        """A number of replicaStatuses such as `succeeded`; one that is left out is 0, and so is what is no number."""
+        found = self.replica_statuses.get(replica_type, {}).get(what)
+        return found if isinstance(found, int) and not isinstance(found, bool) else 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -149,18 +167,33 @@ class History:
     # --- the job -----------------------------------------------------------------------------------------------
 
     @cached_property
-    def job_versions(self) -> tuple[JobVersion, ...]:
-        """Every version of the job that the watch showed, its deletion included."""
+    def _job_events(self) -> tuple[JobVersion, ...]:
         return tuple(
             JobVersion(seq=e.seq, time=e.time, verb=e.verb, object=e.object)
             for e in self.events
-            if e.resource in BY_PLURAL
+            if e.resource == self.kind.plural
         )
+
+    @cached_property
+    def job_versions(self) -> tuple[JobVersion, ...]:
+        """Every version of the job that the watch showed, its deletion included."""
+        return tuple(v for v in self._job_events if v.uid == self._job_events[0].uid)
+
+    @property
+    def second_job(self) -> JobVersion | None:
+        """The first sign of another job of the same name, which the harness never makes; None if there was none."""
+        return next((v for v in self._job_events if v.uid != self.job_uid), None)
 
     @property
     def job_uid(self) -> str | None:
         """The job's UID; None before it was seen."""
-        return self.job_versions[0].uid if self.job_versions else None
+        return self._job_events[0].uid if self._job_events else None
+
+    @property
+    def job_removal(self) -> Moment | None:
+        """When the job object was removed; None while it exists."""
+        removed = next((v for v in self.job_versions if v.verb == "DELETED"), None)
+        return Moment(seq=removed.seq, time=removed.time, what="the job was removed") if removed else None
 
     @cached_property
     def states(self) -> tuple[tuple[str, Moment], ...]:
@@ -223,13 +256,41 @@ class History:
     def did_as_told(self, attempt: Attempt) -> bool:
         """Whether an attempt that ended did so in the way its script asked for.
 
-        The script learns from outside which attempt it is. An attempt that read an outdated outcome shows the code
-        of another attempt, and says nothing about the operator.
+        The script learns from outside which attempt it is. An attempt that read an outdated outcome, or that somebody
+        stopped, shows a code that nobody asked for, and says nothing about the operator.
         """
         if attempt.ended is None:
             return True
         expected = outcome_code(self.scenario.outcome_of(attempt.replica, attempt.number))
-        return expected is None or attempt.ended.code == expected
+        return attempt.ended.code == expected and not attempt.ended.stopped
+
+    @cached_property
+    def own_failures(self) -> tuple[tuple[Incarnation, Moment], ...]:
+        """Every failure of a pod that nobody had asked to be deleted: a container that ended with another code than 0,
+        or the phase Failed without one. In the order in which they happened."""
+        result: list[tuple[Incarnation, Moment]] = []
+        for pod in self.incarnations:
+            for attempt in pod.attempts(self.kind.container, first=1):
+                end = attempt.ended
+                if end is not None and end.code != 0 and not end.stopped:
+                    what = f"{pod.name} ended with {end.code}"
+                    result.append((pod, Moment(seq=end.seq, time=end.time, what=what)))
+            failed = pod.failed_by_itself
+            if failed is not None and not any(p is pod and m.seq <= failed.seq for p, m in result):
+                result.append((pod, Moment(seq=failed.seq, time=failed.time, what=f"{pod.name} failed")))
+        return tuple(sorted(result, key=lambda found: found[1].seq))
+
+    def unscripted_failure(self, until: int) -> Moment | None:
+        """The first failure up to line `until` that no script asked for, such as that of a container out of memory.
+        What the operator does after it may be right whatever it is."""
+        for pod, moment in self.own_failures:
+            replica = pod.replica or ""
+            if moment.seq > until or replica not in self.scenario.replica_names():
+                continue
+            ends = [a for a in self.attempts(replica) if a.uid == pod.uid and a.ended and a.ended.seq == moment.seq]
+            if not ends or not self.did_as_told(ends[0]):
+                return moment
+        return None
 
     @cached_property
     def services(self) -> tuple[Event, ...]:
@@ -237,6 +298,18 @@ class History:
         return tuple(e for e in self.events if e.resource == "services")
 
     # --- the rest of the run -----------------------------------------------------------------------------------
+
+    def gap(self, *resources: str) -> Action | None:
+        """The first interruption of the watch on one of these resources while the scenario was observed: what happened
+        then may be missing, or stand at another place."""
+        return next((gap for gap in self._gaps if gap.detail.get("resource") in resources), None)
+
+    @cached_property
+    def _gaps(self) -> tuple[Action, ...]:
+        if not self.entries:
+            return ()
+        first, last = self.entries[0].seq, self.entries[-1].seq
+        return tuple(a for a in self.run_actions if a.action == "watch-gap" and first < a.seq < last)
 
     def witness(self, begin: float, end: float) -> Witness | None:
         """The last thing the operator did to another scenario's object between two times, in seconds of the run."""

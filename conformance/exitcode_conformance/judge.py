@@ -1,4 +1,7 @@
-"""From a case and its histories to a judgement. Pure: the same recording gives the same verdicts wherever it is read."""
+"""From a case and its histories to a judgement.
+
+Pure: the same recording gives the same verdicts wherever it is read.
+"""
 
 from collections.abc import Sequence
 
@@ -11,8 +14,8 @@ from exitcode_conformance.verdict import Judgement, Verdict
 
 
 def judge(case: Case, histories: Sequence[History], contract: Contract) -> Judgement:
-    """The judgement on a case. `histories` are those of its scenarios, in their order. Its deciding numbers are lines of
-    the recording."""
+    """The judgement on a case. `histories` are those of its scenarios, in their order. Its deciding numbers are lines
+    of the recording."""
     judgement = _judge(case, histories, contract)
     lines = {number: line for history in histories for number, line in history.lines.items()}
     deciding = tuple(sorted(lines.get(number, number) for number in judgement.deciding))

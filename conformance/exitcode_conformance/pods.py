@@ -30,6 +30,9 @@ LABEL_GENERATIONS: tuple[Mapping[str, str], ...] = (
 )
 """Label keys by release: training-operator 1.4 on, the releases from 1.0 to 1.5, and 0.5."""
 
+DISRUPTIONS = frozenset({"Evicted", "Preempting", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"})
+"""status.reason of a pod that was ended by the node or the control plane."""
+
 
 def labels_of(pod: Mapping[str, Any]) -> Mapping[str, str]:
     """metadata.labels, empty when there are none."""
@@ -78,6 +81,8 @@ class ContainerEnd:
     time: float
     code: int
     reason: str
+    stopped: bool
+    """Whether the pod's deletion had been asked for when the end was seen, so that it may not have ended by itself."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -150,6 +155,21 @@ class Incarnation:
         return self.phase_reached("Succeeded", "Failed")
 
     @property
+    def failed_by_itself(self) -> PodVersion | None:
+        """The first version in phase Failed, if nobody had asked for the pod's deletion by then."""
+        failed, asked = self.phase_reached("Failed"), self.deletion_asked
+        return failed if failed is not None and (asked is None or failed.seq < asked.seq) else None
+
+    @property
+    def was_disrupted(self) -> bool:
+        """Whether the cluster itself took the pod away: evicted it, preempted it, or lost its node."""
+        statuses = [version.object.get("status") or {} for version in self.versions]
+        conditions = [c for status in statuses for c in status.get("conditions") or []]
+        return any(status.get("reason") in DISRUPTIONS for status in statuses) or any(
+            c.get("type") == "DisruptionTarget" and c.get("status") == "True" for c in conditions
+        )
+
+    @property
     def not_live(self) -> int | None:
         """The line at which the pod was seen to have ended or to be gone, whichever came first; None while it lives."""
         lines = [v.seq for v in (self.finished, self.deleted) if v is not None]
@@ -158,7 +178,7 @@ class Incarnation:
     def restart_count(self) -> int:
         """The highest restartCount of any container of the pod."""
         counts = [
-            int(status.get("restartCount", 0))
+            int(status.get("restartCount") or 0)
             for version in self.versions
             for status in (version.object.get("status") or {}).get("containerStatuses") or []
         ]
@@ -175,7 +195,7 @@ class Incarnation:
             runs = self._runs[container] = _Runs.seen_in(self.versions, container)
         result = []
         for position in range(runs.count()):
-            begin = self.created if position == 0 else runs.first_sign[position]
+            begin = self.created if position == 0 else runs.sign_of(position)
             started = runs.started.get(position)
             result.append(
                 Attempt(
@@ -206,27 +226,35 @@ class _Runs:
     def count(self) -> int:
         return max([0, *self.first_sign, *self.started, *self.ended]) + 1
 
+    def sign_of(self, position: int) -> PodVersion:
+        """The first sign of a run, or of one after it: the kubelet may tell of two restarts at once."""
+        return self.first_sign[min(number for number in self.first_sign if number >= position)]
+
     @classmethod
     def seen_in(cls, versions: Sequence[PodVersion], container: str) -> "_Runs":
         runs = cls(first_sign={}, started={}, ended={}, containers=set())
+        stopped = False
         for version in versions:
+            stopped = stopped or version.verb == "DELETED" or bool(version.object["metadata"].get("deletionTimestamp"))
             status = version.container_status(container)
             if status is None:
                 continue
-            number = int(status.get("restartCount", 0))
+            number = int(status.get("restartCount") or 0)
             state = status.get("state") or {}
             runs.first_sign.setdefault(number, version)
             if "running" in state:
                 runs.started.setdefault(number, version)
             if "terminated" in state:
-                runs._end(number, version, state["terminated"])
+                runs._end(number, version, state["terminated"], stopped)
             last = (status.get("lastState") or {}).get("terminated")
             if last is not None:
-                # The kubelet counts a restart when it happens. While it waits, the last run has the current number.
-                runs._end(number if "waiting" in state else number - 1, version, last)
+                # The kubelet counts a restart when it happens. While it waits, the last run has the current number;
+                # a state without any key is one of waiting.
+                began = "running" in state or "terminated" in state
+                runs._end(number - 1 if began else number, version, last, stopped)
         return runs
 
-    def _end(self, number: int, version: PodVersion, terminated: Mapping[str, Any]) -> None:
+    def _end(self, number: int, version: PodVersion, terminated: Mapping[str, Any], stopped: bool) -> None:
         container = str(terminated.get("containerID", ""))
         if number >= 0 and number not in self.ended and (not container or container not in self.containers):
             self.containers.add(container)
@@ -235,4 +263,5 @@ class _Runs:
                 time=version.time,
                 code=int(terminated.get("exitCode", -1)),
                 reason=str(terminated.get("reason", "")),
+                stopped=stopped,
             )

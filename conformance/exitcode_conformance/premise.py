@@ -1,8 +1,11 @@
 """Premises: what has to have happened before a requirement says anything. Each raises Undecided where it has not."""
 
+from exitcode_conformance import selection
+from exitcode_conformance.contract import CodeClass, Contract
 from exitcode_conformance.history import History, Moment
 from exitcode_conformance.judging import Undecided
 from exitcode_conformance.pods import Attempt, ContainerEnd, Incarnation
+from exitcode_conformance.scenario import UntilTerminal
 
 
 def moment_of_end(attempt: Attempt, ended: ContainerEnd) -> Moment:
@@ -13,11 +16,24 @@ def moment_of_end(attempt: Attempt, ended: ContainerEnd) -> Moment:
 
 
 def must_have_been_submitted(history: History) -> Moment:
-    """The job was submitted and the API server showed it."""
+    """The job was submitted, the API server showed it, and the watches missed nothing of it."""
     submitted = history.submitted
     if submitted is None or not history.job_versions:
         raise Undecided("the job was never seen in the cluster")
+    must_have_seen_all(history, history.kind.plural, "pods")
+    second = history.second_job
+    if second is not None:
+        raise Undecided(f"there was a second job of the same name, {second.uid}: whose are the pods?", second.seq)
     return submitted
+
+
+def must_have_seen_all(history: History, *resources: str) -> None:
+    """The watches on these resources were never interrupted. An event that is missing, or that was made up for
+    afterwards, could turn any verdict."""
+    gap = history.gap(*resources)
+    if gap is not None:
+        resource = gap.detail["resource"]
+        raise Undecided(f"the watch on {resource} was interrupted: something may have been missed", gap.seq)
 
 
 def must_have_status(history: History) -> None:
@@ -35,6 +51,25 @@ def must_have_pods(history: History) -> tuple[Incarnation, ...]:
     return history.incarnations
 
 
+def must_have_run(history: History) -> None:
+    """The operator created a pod for the job and wrote a status: it says something of something."""
+    must_have_pods(history)
+    must_have_status(history)
+
+
+def must_have_come_to_its_end(history: History, contract: Contract) -> None:
+    """A job that has to end by its scripts, under the contract, did become terminal."""
+    scenario = history.scenario
+    if history.terminal is not None or not any(isinstance(step, UntilTerminal) for step in scenario.steps):
+        return
+    codes = selection.script_codes(scenario)
+    last = contract.class_of(codes[-1]) if codes and codes[-1] is not None else None
+    under_exit_code = selection.target_policy(scenario) == "ExitCode"
+    if under_exit_code and last is not None and (last.restarts or last is CodeClass.UNDEFINED):
+        return
+    raise Undecided("the job never became Succeeded or Failed, so that nothing is known of its end", history.end.seq)
+
+
 def must_have_ended(history: History, replica: str, number: int = 1) -> tuple[Attempt, ContainerEnd, Moment]:
     """The `number`-th attempt of a replica ended, and in the way that its script asked for."""
     must_have_been_submitted(history)
@@ -43,6 +78,10 @@ def must_have_ended(history: History, replica: str, number: int = 1) -> tuple[At
         raise Undecided(f"attempt {number} of {replica} was never created")
     if attempt.ended is None:
         raise Undecided(f"attempt {number} of {replica} was never seen to end", attempt.created_seq)
+    if attempt.ended.stopped:
+        raise Undecided(
+            f"the pod of attempt {number} of {replica} was deleted before it was seen to end", attempt.ended.seq
+        )
     if not history.did_as_told(attempt):
         raise Undecided(
             f"attempt {number} of {replica} ended with {attempt.ended.code}, which is not what its script was told: "

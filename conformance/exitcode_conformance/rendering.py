@@ -1,4 +1,5 @@
-"""A scenario as the objects that are submitted: the job's manifest and the ConfigMap that tells its containers how to end.
+"""A scenario as the objects that are submitted: the job's manifest, and the ConfigMap that tells its containers how to
+end.
 
 A replacement pod has the same name and no memory, so the number of its attempt has to come from outside. The kubelet
 resolves the ConfigMap's key each time it starts a container; the harness changes it once it sees an attempt running.

@@ -8,12 +8,13 @@ from exitcode_conformance.checks import (
     invariants,
     restarts,
     states,
+    times,
 )
 from exitcode_conformance.registry import FEATURES, REGISTRY, Feature, Level, Profile, Requirement
 
 __all__ = ["FEATURES", "REQUIREMENTS", "Feature", "Level", "Profile", "Requirement", "by_group"]
 
-CHECK_MODULES = (exit_codes, restarts, states, cleaning, identity, environment, invariants)
+CHECK_MODULES = (exit_codes, restarts, states, times, cleaning, identity, environment, invariants)
 """Every module that declares requirements."""
 
 REQUIREMENTS: dict[str, Requirement] = dict(sorted(REGISTRY.items()))

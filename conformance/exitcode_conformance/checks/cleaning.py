@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.history import History, Moment
-from exitcode_conformance.judging import Undecided, judged
-from exitcode_conformance.premise import must_have_pods
+from exitcode_conformance.judging import Undecided, failed, judged
+from exitcode_conformance.premise import must_have_pods, must_have_seen_all
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.scenario import DeleteJob, Scenario
-from exitcode_conformance.temporal import Finding, eventually, never
+from exitcode_conformance.temporal import Finding, eventually, first_creation_after, never
 from exitcode_conformance.verdict import Judgement
 
 
@@ -24,8 +24,12 @@ def _deletes_the_job(scenario: Scenario, contract: Contract) -> bool:  # noqa: A
     applies=_deletes_the_job,
 )
 def everything_goes(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
-    expected = "every pod and service of the job is removed, and none is created after that"
+    expected = "the job and every pod and service of it are removed, and none is created after that"
+    second = history.second_job
+    if second is not None and history.job_deletion is not None:
+        return failed(expected, "the job came back, as another one of the same name", second.seq)
     must_have_pods(history)
+    must_have_seen_all(history, "services")
     asked = history.job_deletion
     if asked is None:
         raise Undecided("the scenario never came to the point of deleting the job")
@@ -36,18 +40,12 @@ def everything_goes(history: History, contract: Contract) -> Judgement:  # noqa:
         # Its deletion was asked for; that a node is slow to end its containers says nothing of the operator.
         seen = f"the deletion of {', '.join(left.going[:4])} was asked for, but the node has not removed it"
         findings.append(Finding(holds=None, seen=seen, deciding=(asked.seq, history.end.seq)))
-    removed = next((v for v in history.job_versions if v.verb == "DELETED"), None)
+    removed = history.job_removal
+    missing = "the job itself was not removed"
+    findings.append(eventually(history, since=asked, bound="cleanup", found=removed, missing=missing))
     if removed is not None:
-        since = Moment(seq=removed.seq, time=removed.time, what="the job was removed")
-        offence = next(
-            (
-                Moment(seq=e.seq, time=e.time, what=f"{e.resource[:-1]} {e.object['metadata']['name']} was created")
-                for e in history.events
-                if e.seq > removed.seq and e.resource in ("pods", "services") and e.verb == "ADDED"
-            ),
-            None,
-        )
-        findings.append(never(history, since=since, offence=offence, until=left.released))
+        came_back = first_creation_after(history, removed, "pods", "services")
+        findings.append(came_back or never(history, since=removed, offence=None, until=left.released))
     return judged(expected, findings)
 
 
@@ -64,7 +62,7 @@ class _Left:
 def _what_is_left(history: History, asked: Moment) -> _Left:
     staying: dict[str, str] = {}
     going: dict[str, str] = {}
-    released: Moment | None = None
+    released: Moment | None = asked
     for event in history.events:
         if event.resource not in ("pods", "services"):
             continue
@@ -78,4 +76,6 @@ def _what_is_left(history: History, asked: Moment) -> _Left:
             released = None
         elif released is None and event.seq > asked.seq:
             released = Moment(seq=event.seq, time=event.time, what="the last of it was marked for deletion or removed")
+        elif released is None:
+            released = asked
     return _Left(released=released, staying=sorted(staying.values()), going=sorted(going.values()))

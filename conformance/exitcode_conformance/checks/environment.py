@@ -2,12 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from exitcode_conformance import selection
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.history import History
-from exitcode_conformance.judging import failed, passed
+from exitcode_conformance.judging import Undecided, failed, passed
 from exitcode_conformance.pods import Incarnation
 from exitcode_conformance.premise import must_have_pods
 from exitcode_conformance.registry import requirement
@@ -24,6 +23,8 @@ from exitcode_conformance.verdict import Judgement
 def cluster_is_described(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
     expected = "every pod is told the whole cluster, and its own place in it"
     pods = [p for p in must_have_pods(history) if p.replica in history.scenario.replica_names()]
+    if not pods:
+        raise Undecided("no pod stands for a replica of the job")
     problem_of = _tensorflow_problem if history.kind.name == "TFJob" else _pytorch_problem
     for pod in pods:
         problem = problem_of(history, pod)
@@ -32,15 +33,25 @@ def cluster_is_described(history: History, contract: Contract) -> Judgement:  # 
     return passed(expected, f"{len(pods)} pod(s), all right", *(p.created.seq for p in pods[:3]))
 
 
-def _environment(history: History, pod: Incarnation) -> Mapping[str, Any]:
+def _environment(history: History, pod: Incarnation, *names: str) -> Mapping[str, str]:
+    """The variables of these names that the training container is given. Raises Undecided where one of them is taken
+    from an object that the recording does not hold."""
+    found: dict[str, str] = {}
     for container in pod.first["spec"]["containers"]:
-        if container.get("name") == history.kind.container:
-            return {e["name"]: e.get("value", "") for e in container.get("env") or [] if "valueFrom" not in e}
-    return {}
+        if container.get("name") != history.kind.container:
+            continue
+        for variable in container.get("env") or []:
+            if variable.get("name") in names:
+                if "valueFrom" in variable:
+                    raise Undecided(f"{pod.name} takes {variable['name']} from elsewhere", pod.created.seq)
+                found[variable["name"]] = str(variable.get("value") or "")
+        if container.get("envFrom") and not set(names) <= set(found):
+            raise Undecided(f"{pod.name} takes its environment from elsewhere", pod.created.seq)
+    return found
 
 
 def _tensorflow_problem(history: History, pod: Incarnation) -> str | None:
-    text = _environment(history, pod).get("TF_CONFIG")
+    text = _environment(history, pod, "TF_CONFIG").get("TF_CONFIG")
     if text is None:
         # A job of one replica is not distributed: from release 1.0 on it gets none.
         return "no TF_CONFIG" if history.scenario.pod_count() > 1 else None
@@ -55,6 +66,8 @@ def _tensorflow_problem(history: History, pod: Incarnation) -> str | None:
     if seen_task != (kind, int(index)):
         return f"TF_CONFIG says that it is {seen_task[0]} {seen_task[1]}"
     for group in history.scenario.groups:
+        if group.type == "Evaluator" and "evaluator" not in hosts:
+            continue  # it looks on from outside: TensorFlow does not count it as part of the cluster
         names = [f"{history.job_name}-{group.type.lower()}-{i}" for i in range(group.replicas)]
         found = hosts.pop(group.type.lower(), [])
         if [host.split(".")[0].split(":")[0] for host in found] != names:
@@ -65,7 +78,7 @@ def _tensorflow_problem(history: History, pod: Incarnation) -> str | None:
 
 
 def _pytorch_problem(history: History, pod: Incarnation) -> str | None:
-    seen = _environment(history, pod)
+    seen = _environment(history, pod, "MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE", "RANK")
     kind, _, index = (pod.replica or "").rpartition("-")
     has_master = any(g.type == "Master" for g in history.scenario.groups)
     rank = int(index) + (1 if kind == "worker" and has_master else 0)
@@ -74,7 +87,7 @@ def _pytorch_problem(history: History, pod: Incarnation) -> str | None:
         if seen.get(name) != value:
             return f"{name} is {seen.get(name)!r}, expected {value!r}"
     first = f"{history.job_name}-{'master' if has_master else 'worker'}-0"
-    address = str(seen.get("MASTER_ADDR", ""))
+    address = seen.get("MASTER_ADDR", "")
     # Release 0.x and the master itself may say localhost: it listens there.
     if address.split(".")[0] != first and not (address == "localhost" and rank == 0):
         return f"MASTER_ADDR is {address!r}, expected {first!r}"

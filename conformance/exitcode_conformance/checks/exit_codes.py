@@ -52,30 +52,34 @@ def success_is_final(history: History, contract: Contract) -> Judgement:  # noqa
     target = _target(history)
     expected = f"{target} exits 0, is not restarted, and replicaStatuses counts it as succeeded"
     after = aftermath(history, target)
+    return judged(
+        expected,
+        [not_restarted(history, after), _counted(history, target, after)],
+        observed_class=_class_name(history, after),
+    )
+
+
+def _counted(history: History, target: str, after: Aftermath) -> Finding:
+    """Whether replicaStatuses counts the target beside those of its type that had succeeded before it."""
     kind = history.scenario.group_of(target).type
+    of_its_type = [r for r in history.scenario.replica_names() if history.scenario.group_of(r).type == kind]
+    done = [pod.phase_reached("Succeeded") for r in of_its_type for pod in history.incarnations_of(r)[:1]]
+    wanted = max(1, sum(version is not None and version.seq <= after.ended.seq for version in done))
+    counts = ((v, v.count(kind, "succeeded")) for v in history.job_versions if v.seq > after.ended.seq)
     counted = next(
         (
-            Moment(
-                seq=v.seq,
-                time=v.time,
-                what=f"replicaStatuses.{kind}.succeeded is {v.replica_statuses[kind]['succeeded']}",
-            )
-            for v in history.job_versions
-            if int((v.replica_statuses.get(kind) or {}).get("succeeded") or 0) >= 1 and v.seq > after.ended.seq
+            Moment(seq=v.seq, time=v.time, what=f"replicaStatuses.{kind}.succeeded is {count}")
+            for v, count in counts
+            if count >= wanted
         ),
         None,
     )
-    findings = [
-        not_restarted(history, after),
-        eventually(
-            history,
-            since=after.ended,
-            bound="state",
-            found=counted,
-            missing=f"replicaStatuses.{kind} did not count it as succeeded",
-        ),
-    ]
-    return judged(expected, findings, observed_class=_class_name(history, after))
+    missing = f"replicaStatuses.{kind} did not count {wanted} as succeeded"
+    terminal = history.terminal
+    if terminal is not None and terminal[1].seq > after.ended.seq:
+        # Once the job has ended, its status says what there is to say.
+        return eventually(history, since=terminal[1], bound="never", found=counted, missing=missing)
+    return eventually(history, since=after.ended, bound="state", found=counted, missing=missing)
 
 
 @requirement(
@@ -242,7 +246,8 @@ def sequence_is_followed(history: History, contract: Contract) -> Judgement:  # 
     target = _target(history)
     codes = selection.script_codes(history.scenario)
     wanted = "Succeeded" if codes[-1] == 0 else "Failed"
-    expected = f"{target} ends with {', '.join(map(str, codes))} in this order; then the job is {wanted}, {len(codes) - 1} restarts"
+    in_order, restarts = ", ".join(map(str, codes)), len(codes) - 1
+    expected = f"{target} ends with {in_order} in this order; then the job is {wanted}, after {restarts} restart(s)"
     findings: list[Finding] = []
     for number in range(1, len(codes)):
         after = aftermath(history, target, number)

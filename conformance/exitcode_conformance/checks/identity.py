@@ -9,7 +9,7 @@ from exitcode_conformance.entry import Event
 from exitcode_conformance.history import History, Moment
 from exitcode_conformance.judging import Undecided, failed, judged, passed
 from exitcode_conformance.pods import LABEL_GENERATIONS, labels_of
-from exitcode_conformance.premise import must_have_been_submitted, must_have_pods
+from exitcode_conformance.premise import must_have_been_submitted, must_have_pods, must_have_seen_all
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.success_rule import deciding_replicas
 from exitcode_conformance.temporal import eventually
@@ -83,12 +83,14 @@ def _label_problem(labels: Mapping[str, str], keys: Mapping[str, str], job: str,
 def owner_is_the_job(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
     expected = f"one ownerReference with controller true, whose uid is the job's: {history.job_uid}"
     must_have_pods(history)
-    owned = [e for e in history.events if e.resource in ("pods", "services") and e.verb == "ADDED"]
+    must_have_seen_all(history, "services")
+    owned = [e for e in history.events if e.resource in ("pods", "services")]
     for event in owned:
         problem = _owner_problem(event, history.job_uid)
         if problem:
             return failed(expected, f"{event.resource[:-1]} {event.object['metadata']['name']}: {problem}", event.seq)
-    return passed(expected, f"{len(owned)} objects, all owned by the job", *(e.seq for e in owned[:3]))
+    created = [e for e in owned if e.verb == "ADDED"]
+    return passed(expected, f"{len(created)} objects, all owned by the job", *(e.seq for e in created[:3]))
 
 
 def _owner_problem(event: Event, uid: str | None) -> str | None:
@@ -109,21 +111,20 @@ def _owner_problem(event: Event, uid: str | None) -> str | None:
     applies=selection.everything,
 )
 def master_is_marked(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
-    leader = _leader(history)
-    expected = f"the role label master on {leader} and on no other pod"
+    leaders = _leaders(history)
+    expected = f"the role label master on {', '.join(leaders)} and on no other pod"
     pods = must_have_pods(history)
     keys = [generation["role"] for generation in LABEL_GENERATIONS]
-    seen_leader = False
     for pod in pods:
         marked = any(labels_of(pod.first).get(key) == "master" for key in keys)
-        if marked != (pod.replica == leader):
+        if marked != (pod.replica in leaders):
             return failed(expected, f"{pod.name} is {'' if marked else 'not '}marked as master", pod.created.seq)
-        seen_leader = seen_leader or pod.replica == leader
-    if not seen_leader:
-        raise Undecided(f"{leader} was never created")
-    return passed(expected, f"{leader} is marked, the others are not", pods[0].created.seq)
+    missing = [leader for leader in leaders if not history.incarnations_of(leader)]
+    if missing:
+        raise Undecided(f"{', '.join(missing)} was never created")
+    return passed(expected, f"{', '.join(leaders)} marked, the others not", pods[0].created.seq)
 
 
-def _leader(history: History) -> str:
-    leaders = [g for g in history.scenario.groups if g.type in history.kind.leaders]
-    return deciding_replicas(history.scenario)[0] if leaders else "worker-0"
+def _leaders(history: History) -> tuple[str, ...]:
+    has_leader = any(g.type in history.kind.leaders for g in history.scenario.groups)
+    return deciding_replicas(history.scenario) if has_leader else ("worker-0",)

@@ -1,6 +1,8 @@
 """RESTART: how a restart is done, by the operator under ExitCode and by the kubelet under the other policies."""
 
+import json
 from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from exitcode_conformance import selection
@@ -17,6 +19,8 @@ from exitcode_conformance.verdict import Judgement
 
 DOCS = "Kubeflow documentation, training operator, restartPolicy"
 KUBELET = "Kubernetes documentation, pod lifecycle, container restart policy"
+TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
+"""Where admission mounts the service account's token."""
 
 
 def operator_restarts(history: History) -> Iterator[tuple[Incarnation, Incarnation]]:
@@ -24,15 +28,16 @@ def operator_restarts(history: History) -> Iterator[tuple[Incarnation, Incarnati
     for replica in history.scenario.replica_names():
         if history.scenario.group_of(replica).restart_policy == "ExitCode":
             pods = history.incarnations_of(replica)
-            yield from zip(pods, pods[1:], strict=False)
+            yield from pairwise(pods)
 
 
 def must_have_restarted(history: History) -> list[tuple[Incarnation, Incarnation]]:
-    """At least one operator-made restart was seen."""
+    """At least one restart of the target by the operator was seen. All restarts are given, those of others too."""
     must_have_pods(history)
     pairs = list(operator_restarts(history))
-    if not pairs:
-        raise Undecided("no pod was ever created in place of a failed one")
+    target = history.scenario.target
+    if not any(old.replica == target for old, _ in pairs):
+        raise Undecided(f"no pod was ever created in place of the failed one of {target}")
     return pairs
 
 
@@ -89,15 +94,11 @@ def old_pod_goes_first(history: History, contract: Contract) -> Judgement:  # no
 
 
 def _touched(history: History, replica: str, since: int) -> Moment | None:
-    """The first sign after line `since` that a replica which had no reason to restart was interfered with."""
-    limit = min(
-        (m.seq for m in (history.terminal[1] if history.terminal else None, history.job_deletion) if m is not None),
-        default=None,
-    )
+    """The first sign after line `since` that a replica which had no reason to restart was interfered with. Raises
+    Undecided if it had one: a failure of its own that no script asked for."""
+    limit = _end_of_restarts(history)
     pods = history.incarnations_of(replica)
-    signs: list[Moment] = []
-    for pod in pods[1:]:
-        signs.append(_born(pod))
+    signs = [_born(pod) for pod in pods[1:]]
     for pod in pods:
         asked = pod.deletion_asked
         if asked is not None:
@@ -108,7 +109,22 @@ def _touched(history: History, replica: str, since: int) -> Moment | None:
                 what = f"{replica} was started again in place"
                 signs.append(Moment(seq=attempt.created_seq, time=attempt.created_time, what=what))
     signs = [s for s in signs if s.seq > since and (limit is None or s.seq < limit)]
-    return min(signs, key=lambda s: s.seq, default=None)
+    first = min(signs, key=lambda s: s.seq, default=None)
+    own = [moment for pod, moment in history.own_failures if pod.replica == replica]
+    if first is not None and (any(m.seq < first.seq for m in own) or any(pod.was_disrupted for pod in pods)):
+        raise Undecided(f"{replica} had a failure of its own, or was taken away by the cluster", first.seq)
+    return first
+
+
+def _end_of_restarts(history: History) -> int | None:
+    """The line from which on what happens to pods is the ending of the job and no restart: its deletion; or, where the
+    job became terminal, the last end of a container before that. An operator may clean up before it says so."""
+    lines = [history.job_deletion.seq] if history.job_deletion else []
+    if history.terminal is not None:
+        terminal = history.terminal[1].seq
+        ends = [a.ended for r in history.scenario.replica_names() for a in history.attempts(r) if a.ended is not None]
+        lines.append(max((e.seq for e in ends if e.seq < terminal and not e.stopped), default=terminal))
+    return min(lines, default=None)
 
 
 def _has_siblings(scenario: Scenario, contract: Contract) -> bool:
@@ -146,10 +162,11 @@ def siblings_are_left_alone(history: History, contract: Contract) -> Judgement: 
 )
 def pod_policy_is_right(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
     expected = "spec.restartPolicy of every pod is Never under ExitCode, else the replica's own"
-    pods = must_have_pods(history)
+    pods = [p for p in must_have_pods(history) if p.replica in history.scenario.replica_names()]
+    if not pods:
+        raise Undecided("no pod stands for a replica of the job")
     for pod in pods:
-        if pod.replica not in history.scenario.replica_names():
-            continue
+        assert pod.replica is not None
         policy = history.scenario.group_of(pod.replica).restart_policy
         wanted = "Never" if policy == "ExitCode" else policy
         seen = pod.first["spec"].get("restartPolicy")
@@ -168,12 +185,14 @@ def _under(policy: RestartPolicy) -> Applies:
 
 
 def _restarted_in_place(history: History) -> tuple[str, list[Finding]]:
-    """The restart itself is the kubelet's work: that it is late says nothing of the operator. What the operator can do is
-    to ask for another policy, to take the pod away, or to fail the job."""
+    """The restart itself is the kubelet's work: that it is late says nothing of the operator. What the operator can do
+    is to ask for another policy, to take the pod away, or to fail the job."""
     after = aftermath(history, history.scenario.target or "")
     expected = f"{after.attempt.replica} ends with {after.code} and is started again in the same pod, restartCount 1"
     pod = next(i for i in history.incarnations_of(after.attempt.replica) if i.uid == after.attempt.uid)
-    findings = []
+    findings: list[Finding] = []
+    if pod.was_disrupted:
+        raise Undecided(f"{pod.name} was taken away by the cluster", after.ended.seq)
     if after.failed is not None:
         seen = f"the job became Failed after {after.ended.what}"
         findings.append(Finding(holds=False, seen=seen, deciding=(after.ended.seq, after.failed.seq)))
@@ -196,7 +215,8 @@ def _restarted_in_place(history: History) -> tuple[str, list[Finding]]:
 
 @requirement(
     "RESTART-05",
-    "Under Always the kubelet restarts the container in place after any exit, 0 included: same UID, restartCount grows.",
+    "Under Always the kubelet restarts the container in place after any exit, 0 included: same UID, restartCount "
+    "grows.",
     feature="restart-policy-always",
     source=KUBELET,
     applies=_under("Always"),
@@ -241,12 +261,39 @@ def never_is_never(history: History, contract: Contract) -> Judgement:  # noqa: 
 def _comparable(pod: Incarnation) -> Mapping[str, Any]:
     """What the operator wrote into a pod; without what the API server, the scheduler and admission add to each."""
     metadata = pod.first["metadata"]
-    spec = {k: v for k, v in pod.first["spec"].items() if k not in ("nodeName", "volumes", "tolerations")}
+    spec = {k: v for k, v in pod.first["spec"].items() if k not in ("nodeName", "tolerations")}
+    spec["volumes"] = _named([v for v in spec.get("volumes") or [] if not _is_token_volume(v)])
     for group in ("containers", "initContainers"):
         if group in spec:
-            spec[group] = [{k: v for k, v in c.items() if k != "volumeMounts"} for c in spec[group]]
+            spec[group] = [_comparable_container(c) for c in spec[group] or []]
     owners = [{k: o.get(k) for k in ("uid", "kind", "controller")} for o in metadata.get("ownerReferences") or []]
+    owners.sort(key=lambda owner: str(owner["uid"]))
     return {"labels": labels_of(pod.first), "ownerReferences": owners, "spec": spec}
+
+
+def _comparable_container(container: Mapping[str, Any]) -> Mapping[str, Any]:
+    mounts = [m for m in container.get("volumeMounts") or [] if m.get("mountPath") != TOKEN_PATH]
+    variables = {name: _comparable_variable(v) for name, v in _named(container.get("env") or []).items()}
+    return {**container, "volumeMounts": mounts, "env": variables}
+
+
+def _comparable_variable(variable: Mapping[str, Any]) -> Any:
+    """A value such as TF_CONFIG may be written in another order and say the same."""
+    try:
+        return json.loads(variable["value"])
+    except (KeyError, ValueError):
+        return variable
+
+
+def _named(items: list[Mapping[str, Any]]) -> Mapping[str, Mapping[str, Any]]:
+    """A list whose order says nothing, by the names in it."""
+    return {str(item["name"]): item for item in items}
+
+
+def _is_token_volume(volume: Mapping[str, Any]) -> bool:
+    """Whether admission added the volume for the service account's token; its name is another one in each pod."""
+    sources = (volume.get("projected") or {}).get("sources") or []
+    return "-token-" in str(volume.get("name")) or any("serviceAccountToken" in source for source in sources)
 
 
 @requirement(

@@ -1,15 +1,21 @@
-"""STATE: what the job says of itself, and whether it is well formed and true."""
+"""STATE: what the job says of itself, and whether it is true. How it is said is the matter of `times`."""
 
-from collections.abc import Mapping
-from datetime import datetime
-from typing import Any
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 from exitcode_conformance import selection
 from exitcode_conformance.checks.restarts import must_have_restarted
 from exitcode_conformance.contract import Contract
-from exitcode_conformance.history import TERMINAL_STATES, History, JobVersion, Moment
+from exitcode_conformance.history import DOCUMENTED_STATES, TERMINAL_STATES, History, JobVersion, Moment
 from exitcode_conformance.judging import Undecided, failed, judged, passed
-from exitcode_conformance.premise import must_have_been_submitted, must_have_status
+from exitcode_conformance.pods import Attempt
+from exitcode_conformance.premise import (
+    must_have_been_submitted,
+    must_have_come_to_its_end,
+    must_have_ended,
+    must_have_pods,
+    must_have_run,
+)
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.scenario import RunUntilStopped, Scenario, UntilAttempt
 from exitcode_conformance.success_rule import deciding_replicas
@@ -39,23 +45,35 @@ ALLOWED: Mapping[str, frozenset[str]] = {
 def states_follow_the_machine(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
     expected = "Created first, then only steps of the documented state machine"
     submitted = must_have_been_submitted(history)
-    states = history.states
-    sequence = ", ".join(name for name, _ in states) or "no state at all"
-    if states and states[0][0] != "Created" and not _created_came_with(history):
-        return failed(expected, f"the job's first state is {states[0][0]}", states[0][1].seq)
-    for (before, _), (after, moment) in zip(states, states[1:], strict=False):
-        if after not in ALLOWED.get(before, frozenset()):
+    steps = list(_steps(history))
+    sequence = ", ".join(name for name, _ in steps) or "no state at all"
+    if steps and steps[0][0] != "Created" and not _created_came_with(steps):
+        return failed(expected, f"the job's first state is {steps[0][0]}", steps[0][1].seq)
+    for (before, _), (after, moment) in pairwise(s for s in steps if s[0] != "Created"):
+        if after != before and after not in ALLOWED[before]:
             return failed(expected, f"{after} after {before} (all of them: {sequence})", moment.seq)
-    found = states[0][1] if states else None
+    again = [moment for name, moment in steps if name == "Created"][1:]
+    if again:
+        return failed(expected, f"Created once more (all of them: {sequence})", again[0].seq)
+    found = next((moment for name, moment in steps if name == "Created"), None)
     finding = eventually(history, since=submitted, bound="created", found=found, missing="the job never said Created")
     judgement = judged(expected, [finding])
     return judgement.model_copy(update={"seen": f"{sequence}; {judgement.seen}"})
 
 
-def _created_came_with(history: History) -> bool:
-    """Whether the version that showed the first state holds Created beside it: both were written in one update."""
-    first = next(v for v in history.job_versions if v.state is not None)
-    return first.is_true("Created")
+def _steps(history: History) -> Iterator[tuple[str, Moment]]:
+    """Every documented condition each time it becomes True, in the order of the writes, and within one of the list."""
+    before: set[str] = set()
+    for version in history.job_versions:
+        for name in version.true_conditions:
+            if name not in before:
+                yield name, Moment(seq=version.seq, time=version.time, what=f"the job says {name}")
+        before = set(version.true_conditions)
+
+
+def _created_came_with(steps: list[tuple[str, Moment]]) -> bool:
+    """Whether the write that brought the first condition brought Created too."""
+    return ("Created", steps[0][1].seq) in {(name, moment.seq) for name, moment in steps}
 
 
 def _rounds_expected(scenario: Scenario) -> int:
@@ -83,27 +101,49 @@ def restart_is_told(history: History, contract: Contract) -> Judgement:  # noqa:
     target = history.scenario.target or ""
     must_have_restarted(history)
     findings: list[Finding] = []
-    line = 0
     for number in range(1, rounds + 1):
         attempt, successor = history.attempt(target, number), history.attempt(target, number + 1)
         if attempt is None or attempt.ended is None or successor is None or successor.started_time is None:
             raise Undecided(f"restart {number} of {target} was not seen to its end")
-        assert successor.started_seq is not None
-        ended = Moment(seq=attempt.ended.seq, time=attempt.ended.time, what=f"attempt {number} of {target} ended")
-        restarting = history.first_state("Restarting", since=max(line, ended.seq + 1))
-        findings.append(
-            eventually(history, since=ended, bound="state", found=restarting, missing="the job did not say Restarting")
-        )
-        runs = Moment(seq=successor.started_seq, time=successor.started_time, what=f"attempt {number + 1} was running")
-        after = restarting.seq if restarting else ended.seq
-        running = history.first_state("Running", since=after + 1)
-        findings.append(
-            eventually(history, since=runs, bound="state", found=running, missing="the job did not say Running again")
-        )
-        line = running.seq if running else after
+        findings += _told(history, attempt, successor)
     sequence = ", ".join(name for name, _ in history.states)
     judgement = judged(expected, findings)
     return judgement.model_copy(update={"seen": f"{sequence}; {judgement.seen}"})
+
+
+def _told(history: History, attempt: Attempt, successor: Attempt) -> Iterator[Finding]:
+    """Whether one restart was told. What is said only after the successor has ended too may be said of the next one."""
+    assert attempt.ended is not None
+    assert successor.started_seq is not None
+    assert successor.started_time is not None
+    what = f"attempt {attempt.number} of {attempt.replica} ended"
+    ended = Moment(seq=attempt.ended.seq, time=attempt.ended.time, what=what)
+    what = f"attempt {successor.number} was running"
+    runs = Moment(seq=successor.started_seq, time=successor.started_time, what=what)
+    restarting = _first_true(history, "Restarting", ended.seq)
+    finding = eventually(
+        history, since=ended, bound="state", found=restarting, missing="the job did not say Restarting"
+    )
+    yield _of_this_round(finding, restarting, successor)
+    running = _first_true(history, "Running", restarting.seq if restarting else ended.seq)
+    if restarting is not None:
+        finding = eventually(
+            history, since=runs, bound="state", found=running, missing="the job did not say Running again"
+        )
+        yield _of_this_round(finding, running, successor)
+
+
+def _of_this_round(finding: Finding, found: Moment | None, successor: Attempt) -> Finding:
+    if found is None or successor.ended is None or found.seq < successor.ended.seq:
+        return finding
+    seen = f"{found.what} only after attempt {successor.number} had ended too"
+    return Finding(holds=None, seen=seen, deciding=(*finding.deciding, successor.ended.seq))
+
+
+def _first_true(history: History, name: str, since: int) -> Moment | None:
+    """The first write after line `since` in which the condition is True."""
+    version = next((v for v in history.job_versions if v.seq > since and v.is_true(name)), None)
+    return Moment(seq=version.seq, time=version.time, what=f"the job says {name}") if version else None
 
 
 @requirement(
@@ -115,31 +155,43 @@ def restart_is_told(history: History, contract: Contract) -> Judgement:  # noqa:
 )
 def running_excludes_restarting(history: History, contract: Contract) -> Judgement:  # noqa: ARG001
     expected = "no version of the job has both Running and Restarting True"
-    must_have_status(history)
+    must_have_run(history)
     for version in history.job_versions:
         if version.is_true("Running") and version.is_true("Restarting"):
             return failed(expected, "both are True", version.seq)
+    if all(version.state in (None, "Created") for version in history.job_versions) and _all_started(history):
+        raise Undecided("every replica ran, but the job never said more than Created", history.job_versions[-1].seq)
     return passed(expected, f"none of {len(history.job_versions)} versions has", history.job_versions[-1].seq)
 
 
-def _comparable(version: JobVersion) -> list[tuple[Any, ...]]:
-    return [(c.get("type"), c.get("status"), c.get("lastTransitionTime")) for c in version.conditions]
+def _all_started(history: History) -> bool:
+    replicas = history.scenario.replica_names()
+    return all(any(a.started_seq is not None for a in history.attempts(replica)) for replica in replicas)
+
+
+def _comparable(version: JobVersion) -> list[tuple[str, str, str]]:
+    """The documented conditions without what is only said of them; the order of the list says nothing."""
+    return sorted(
+        (str(c.get("type")), str(c.get("status")), str(c.get("lastTransitionTime")))
+        for c in version.conditions
+        if c.get("type") in DOCUMENTED_STATES
+    )
 
 
 @requirement(
     "STATE-05",
-    "At most one terminal condition is ever True; once it is, no condition changes any more, and nothing but Created is "
-    "True beside it.",
+    "At most one terminal condition is ever True; once it is, no condition changes any more, and nothing but Created "
+    "is True beside it.",
     feature="job-conditions",
     source=f"{API}: Succeeded and Failed are final",
     applies=selection.everything,
 )
-def terminal_is_final(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def terminal_is_final(history: History, contract: Contract) -> Judgement:
     expected = "one terminal condition at most; then no condition changes, and only Created is True beside it"
-    must_have_status(history)
+    must_have_run(history)
     final: JobVersion | None = None
     for version in history.job_versions:
-        true = [str(c.get("type")) for c in version.conditions if c.get("status") == "True"]
+        true = version.true_conditions
         ends = [name for name in true if name in TERMINAL_STATES]
         if len(ends) > 1:
             return failed(expected, f"{' and '.join(ends)} are both True", version.seq)
@@ -150,49 +202,10 @@ def terminal_is_final(history: History, contract: Contract) -> Judgement:  # noq
             if beside:
                 return failed(expected, f"{', '.join(beside)} is True beside {ends[0]}", version.seq)
             final = final or version
+    must_have_come_to_its_end(history, contract)
     if final is None:
         return passed(expected, "the job was not terminal while it was observed", history.end.seq)
     return passed(expected, f"{final.state}, and unchanged to the end", final.seq, history.end.seq)
-
-
-def _time(value: object) -> datetime | None:
-    if not isinstance(value, str):
-        return None
-    try:
-        return datetime.fromisoformat(value)
-    except ValueError:
-        return None
-
-
-@requirement(
-    "STATE-07",
-    "completionTime is set exactly when the job is terminal, once; startTime once, never after completionTime.",
-    feature="job-conditions",
-    source=API,
-    applies=selection.everything,
-)
-def times_are_set_once(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
-    expected = "completionTime if and only if terminal; neither it nor startTime ever changes; startTime not later"
-    must_have_status(history)
-    kept: dict[str, str] = {}
-    for version in history.job_versions:
-        for name in ("startTime", "completionTime"):
-            value = version.status.get(name)
-            if name in kept and value != kept[name]:
-                return failed(expected, f"{name} changed from {kept[name]} to {value}", version.seq)
-            if value is not None:
-                kept[name] = value
-        terminal = version.state in TERMINAL_STATES
-        if terminal != ("completionTime" in kept):
-            what = "terminal without a completionTime" if terminal else "not terminal, but has a completionTime"
-            return failed(expected, f"the job is {what}", version.seq)
-        if terminal and "startTime" not in kept:
-            return failed(expected, "the job is terminal without ever having had a startTime", version.seq)
-    start, end = _time(kept.get("startTime")), _time(kept.get("completionTime"))
-    if start is not None and end is not None and start > end:
-        return failed(expected, f"startTime {start} is after completionTime {end}", history.job_versions[-1].seq)
-    seen = ", ".join(f"{name} {value}" for name, value in kept.items()) or "neither was set"
-    return passed(expected, seen, history.job_versions[-1].seq)
 
 
 def _decides(scenario: Scenario, contract: Contract) -> bool:  # noqa: ARG001 - the signature of every selection
@@ -215,26 +228,25 @@ def _always(scenario: Scenario) -> bool:
 def success_rule_holds(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
     deciders = deciding_replicas(history.scenario)
     expected = f"Succeeded once {' and '.join(deciders)} ended with 0, and not before"
-    must_have_been_submitted(history)
+    must_have_pods(history)
+    unasked = history.unscripted_failure(history.end.seq)
+    if unasked is not None:
+        raise Undecided(f"{unasked.what}, which nobody asked for", unasked.seq)
     scripted = all(not isinstance(history.scenario.outcome_of(r, 1), RunUntilStopped) for r in deciders)
     succeeded = history.first_state("Succeeded")
     wrong = history.first_state("Failed")
     if wrong is not None:
         return failed(expected, "the job became Failed, and no container had failed", wrong.seq)
-    ends = [(r, history.attempt(r, 1)) for r in deciders]
     if not scripted:
         return judged(expected, [_not_yet(history, succeeded)])
-    last: Moment | None = None
-    for replica, attempt in ends:
-        if attempt is None or attempt.ended is None:
-            if succeeded is not None:
-                return failed(expected, f"the job succeeded although {replica} had not ended", succeeded.seq)
-            raise Undecided(f"{replica} was never seen to end")
-        moment = Moment(
-            seq=attempt.ended.seq, time=attempt.ended.time, what=f"{replica} ended with {attempt.ended.code}"
-        )
-        last = moment if last is None or moment.seq > last.seq else last
-    assert last is not None
+    ends: list[Moment] = []
+    for replica in deciders:
+        attempt = history.attempt(replica, 1)
+        unended = attempt is None or attempt.ended is None or attempt.ended.stopped
+        if succeeded is not None and unended:
+            return failed(expected, f"the job succeeded although {replica} had not ended", succeeded.seq)
+        ends.append(must_have_ended(history, replica)[2])
+    last = max(ends, key=lambda moment: moment.seq)
     if succeeded is not None and succeeded.seq < last.seq:
         return failed(expected, f"the job succeeded before {last.what}", succeeded.seq, last.seq)
     finding = eventually(
@@ -245,51 +257,8 @@ def success_rule_holds(history: History, contract: Contract) -> Judgement:  # no
 
 def _not_yet(history: History, succeeded: Moment | None) -> Finding:
     """Replicas that do not decide have ended; the job has to go on."""
-    ended = [
-        Moment(seq=a.ended.seq, time=a.ended.time, what=f"{a.replica} ended with {a.ended.code}")
-        for replica in history.scenario.outcomes
-        for a in history.attempts(replica)
-        if a.ended is not None
-    ]
-    if not ended:
-        raise Undecided("no replica was seen to end")
-    return never(history, since=max(ended, key=lambda m: m.seq), offence=succeeded)
-
-
-@requirement(
-    "STATE-12",
-    "Conditions are well formed: unique types, status True, False or Unknown, lastTransitionTime moves exactly when status "
-    "changes.",
-    feature="job-conditions",
-    source=f"{API}; Kubernetes API conventions, typical status properties",
-    applies=selection.everything,
-)
-def conditions_are_well_formed(history: History, contract: Contract) -> Judgement:  # noqa: ARG001
-    expected = "unique types, status True/False/Unknown, lastTransitionTime moves exactly with status"
-    must_have_status(history)
-    before: dict[str, tuple[str, str]] = {}
-    for version in history.job_versions:
-        now: dict[str, tuple[str, str]] = {}
-        for condition in version.conditions:
-            name, status = str(condition.get("type")), str(condition.get("status"))
-            moved = str(condition.get("lastTransitionTime"))
-            if name in now:
-                return failed(expected, f"two conditions of type {name}", version.seq)
-            if status not in ("True", "False", "Unknown"):
-                return failed(expected, f"{name} has status {status!r}", version.seq)
-            if _time(condition.get("lastTransitionTime")) is None:
-                return failed(expected, f"{name} has lastTransitionTime {moved!r}", version.seq)
-            old = before.get(name)
-            if old is not None and old[0] == status and old[1] != moved:
-                return failed(expected, f"lastTransitionTime of {name} moved, its status did not", version.seq)
-            # Times have a resolution of one second: a status that changes twice within one may keep its time.
-            if old is not None and old[0] != status and _earlier(moved, old[1]):
-                return failed(expected, f"lastTransitionTime of {name} went back", version.seq)
-            now[name] = (status, moved)
-        before = now
-    return passed(expected, f"{len(history.job_versions)} versions, all well formed", history.job_versions[-1].seq)
-
-
-def _earlier(one: str, other: str) -> bool:
-    first, second = _time(one), _time(other)
-    return first is not None and second is not None and first < second
+    if succeeded is not None:
+        seen = f"{succeeded.what}, and nobody who decides had ended"
+        return Finding(holds=False, seen=seen, deciding=(succeeded.seq,))
+    ends = [must_have_ended(history, replica)[2] for replica in history.scenario.outcomes]
+    return never(history, since=max(ends, key=lambda m: m.seq), offence=None)

@@ -1,0 +1,160 @@
+"""STATE-07 and STATE-12: the times in a job's status, and the form of its conditions."""
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from exitcode_conformance import selection
+from exitcode_conformance.checks.states import API
+from exitcode_conformance.contract import Contract
+from exitcode_conformance.history import TERMINAL_STATES, History, JobVersion, Moment
+from exitcode_conformance.judging import failed, judged, passed
+from exitcode_conformance.premise import must_have_come_to_its_end, must_have_run, must_have_status
+from exitcode_conformance.registry import requirement
+from exitcode_conformance.temporal import Finding, eventually
+from exitcode_conformance.verdict import Judgement
+
+RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+STATUSES = ("True", "False", "Unknown")
+RESOLUTION = 1.0
+"""Seconds; times are cut to whole ones, so that two that differ by more than this are of two moments."""
+
+
+def _time(value: object) -> datetime | None:
+    if not isinstance(value, str) or not RFC_3339.fullmatch(value):
+        return None
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        return None
+
+
+def _seconds_between(one: object, other: object) -> float:
+    """From one time to the other; 0 where one of them is none."""
+    first, second = _time(one), _time(other)
+    return (second - first).total_seconds() if first is not None and second is not None else 0.0
+
+
+@requirement(
+    "STATE-07",
+    "completionTime is set exactly when the job is terminal, once; startTime once, never after completionTime.",
+    feature="job-conditions",
+    source=f"{API}: neither is guaranteed to be set in one operation with a condition",
+    applies=selection.everything,
+)
+def times_are_set_once(history: History, contract: Contract) -> Judgement:
+    expected = "completionTime if and only if terminal; neither it nor startTime ever changes; startTime not later"
+    must_have_run(history)
+    first: dict[str, tuple[object, Moment]] = {}
+    for version in history.job_versions:
+        for name in ("startTime", "completionTime"):
+            value = version.status.get(name)
+            if name in first and value != first[name][0]:
+                return failed(expected, f"{name} changed from {first[name][0]} to {value}", version.seq)
+            if name not in first and value is not None:
+                first[name] = (value, Moment(seq=version.seq, time=version.time, what=f"{name} was written"))
+    for name, (value, moment) in first.items():
+        if _time(value) is None:
+            return failed(expected, f"{name} is {value!r}, which is no time", moment.seq)
+    start, end = (first[name][0] if name in first else None for name in ("startTime", "completionTime"))
+    if _seconds_between(start, end) < 0:
+        return failed(expected, f"startTime {start} is after completionTime {end}", history.job_versions[-1].seq)
+    must_have_come_to_its_end(history, contract)
+    written = {name: moment for name, (_, moment) in first.items()}
+    findings = _set_with_the_end(history, written)
+    if not findings:
+        seen = f"startTime {start}; the job was not terminal while it was observed"
+        return passed(expected, seen, history.job_versions[-1].seq)
+    return judged(expected, findings)
+
+
+def _set_with_the_end(history: History, written: Mapping[str, Moment]) -> list[Finding]:
+    """Whether the times and the end came together: in one write or in two that follow each other, in either order."""
+    started, completed = written.get("startTime"), written.get("completionTime")
+    if history.terminal is None:
+        missing = "the job did not become terminal"
+        since = completed
+        return [eventually(history, since=since, bound="never", found=None, missing=missing)] if since else []
+    ended = history.terminal[1]
+    findings = [
+        eventually(history, since=ended, bound="never", found=found, missing=f"no {name} was written")
+        for name, found in (("startTime", started), ("completionTime", completed))
+    ]
+    if completed is not None and completed.seq < ended.seq:
+        findings.append(_completed_early(history, completed, ended))
+    return findings
+
+
+def _completed_early(history: History, completed: Moment, ended: Moment) -> Finding:
+    """A completionTime before the terminal condition: the last write but one, of a job of which something has ended."""
+    statuses: list[Mapping[str, Any]] = []
+    for version in history.job_versions:
+        if completed.seq <= version.seq < ended.seq and (not statuses or version.status != statuses[-1]):
+            statuses.append(version.status)
+    ends = [a.ended for r in history.scenario.replica_names() for a in history.attempts(r)]
+    anything = any(end is not None and end.seq < completed.seq for end in ends)
+    return Finding(
+        holds=anything and len(statuses) == 1,
+        seen=f"completionTime was written {ended.time - completed.time:.1f} s before {ended.what}",
+        deciding=(completed.seq, ended.seq),
+    )
+
+
+@requirement(
+    "STATE-12",
+    "Conditions are well formed: unique types, status True, False or Unknown, lastTransitionTime moves exactly when "
+    "status changes.",
+    feature="job-conditions",
+    source=f"{API}; Kubernetes API conventions, typical status properties",
+    applies=selection.everything,
+)
+def conditions_are_well_formed(history: History, contract: Contract) -> Judgement:  # noqa: ARG001
+    expected = "unique types, status True/False/Unknown, lastTransitionTime moves exactly with status"
+    must_have_status(history)
+    before: dict[str, Mapping[str, Any]] = {}
+    for version in history.job_versions:
+        problem = _malformed(version)
+        if problem is None:
+            now = {str(c["type"]): c for c in version.conditions}
+            problem = _wrongly_moved(before, now)
+            before = now
+        if problem is not None:
+            return failed(expected, problem, version.seq)
+    return passed(expected, f"{len(history.job_versions)} versions, all well formed", history.job_versions[-1].seq)
+
+
+def _malformed(version: JobVersion) -> str | None:
+    raw = version.status.get("conditions")
+    if raw is not None and (not isinstance(raw, list) or len(raw) != len(version.conditions)):
+        return "conditions is not a list of objects"
+    types = [c.get("type") for c in version.conditions]
+    for condition, name in zip(version.conditions, types, strict=True):
+        if not isinstance(name, str) or not name:
+            return f"a condition has type {name!r}"
+        if types.count(name) > 1:
+            return f"two conditions of type {name}"
+        if condition.get("status") not in STATUSES:
+            return f"{name} has status {condition.get('status')!r}"
+        if _time(condition.get("lastTransitionTime")) is None:
+            return f"{name} has lastTransitionTime {condition.get('lastTransitionTime')!r}"
+    return None
+
+
+def _wrongly_moved(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """What is wrong with the times of two versions that follow each other.
+
+    A status that changes twice within a second keeps its time; so an unmoved one is wrong only if the same write says
+    of the job's end that it came later than that.
+    """
+    new = [c["lastTransitionTime"] for n, c in now.items() if n in TERMINAL_STATES and n not in before]
+    for name in before.keys() & now.keys():
+        old, moved = before[name]["lastTransitionTime"], now[name]["lastTransitionTime"]
+        changed = before[name]["status"] != now[name]["status"]
+        if not changed and old != moved:
+            return f"lastTransitionTime of {name} moved, its status did not"
+        if changed and _seconds_between(old, moved) < 0:
+            return f"lastTransitionTime of {name} went back"
+        if changed and any(old == moved and _seconds_between(moved, time) > RESOLUTION for time in new):
+            return f"lastTransitionTime of {name} did not move, its status did"
+    return None

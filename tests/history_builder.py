@@ -1,0 +1,418 @@
+"""Histories written down as a readable script: what an operator, a kubelet and the harness do, event by event.
+
+A `Story` keeps the objects of one job and tells every change as the API server's watches would, with one revision
+counter over all of them. It is honest by default: what is not said otherwise is done as a conforming operator does it.
+Every method tells what happens at `now`; `wait` lets time pass.
+"""
+
+import copy
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from itertools import count
+from typing import Any, Literal, Self
+
+from exitcode_conformance.contract import load_contract
+from exitcode_conformance.entry import Action, Entry, Event, WatchVerb
+from exitcode_conformance.history import History
+from exitcode_conformance.judge import judge
+from exitcode_conformance.kinds import KINDS
+from exitcode_conformance.plan import Case
+from exitcode_conformance.pods import LABEL_GENERATIONS
+from exitcode_conformance.run_record import RunRecord
+from exitcode_conformance.scenario import Scenario
+from exitcode_conformance.success_rule import deciding_replicas
+from exitcode_conformance.timeouts import Timeouts
+from exitcode_conformance.verdict import Judgement, Verdict
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+TICK = 0.01
+"""Seconds between two events that follow each other."""
+Json = dict[str, Any]
+Generation = Literal["v1.6", "v1.0", "v0.5", "v1.4"]
+LABELS: Mapping[Generation, tuple[int, ...]] = {"v1.6": (0,), "v1.0": (1,), "v0.5": (2,), "v1.4": (0, 1)}
+ACTIVE = ("Running", "Restarting")
+ENDS = ("Succeeded", "Failed")
+
+
+@dataclass(kw_only=True)
+class Pod:
+    """A pod as it stands."""
+
+    object: Json
+    runs: int = 0
+    """How many containers it has started."""
+
+
+class Story:
+    """One scenario's history in the making."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        *,
+        timeouts: Timeouts | None = None,
+        generation: Generation = "v1.6",
+        has_services: bool = True,
+    ) -> None:
+        self.scenario = scenario
+        self.kind = KINDS[scenario.kind]
+        self.timeouts = timeouts or Timeouts()
+        self.generation: Generation = generation
+        self.has_services = has_services
+        self.now = 1.0
+        self.entries: list[Entry] = []
+        self.job: Json | None = None
+        self.job_uid = "job-1"
+        self.pods: dict[str, Pod] = {}
+        """By name: the pods that exist."""
+        self.service_objects: dict[str, Json] = {}
+        self.status: Json = {}
+        self._seq = count(1)
+        self._revisions = count(100)
+        self._uids = count(1)
+        self._held: set[str] = set()
+        self._kept: list[tuple[str, WatchVerb, Json]] = []
+        self._elsewhere = count(1)
+
+    # --- the record --------------------------------------------------------------------------------------------
+
+    def wait(self, seconds: float) -> Self:
+        """Time passes."""
+        self.now += seconds
+        return self
+
+    def event(self, resource: str, verb: WatchVerb, item: Json, *, scenario: str | None = "") -> Self:
+        """The API server changes an object; its watch tells, at once or when it is no longer held back."""
+        self.now += TICK
+        item["metadata"]["resourceVersion"] = str(next(self._revisions))
+        if resource in self._held:
+            self._kept.append((resource, verb, copy.deepcopy(item)))
+        else:
+            self._record(resource, verb, item, self.scenario.id if scenario == "" else scenario)
+        return self
+
+    def _record(self, resource: str, verb: WatchVerb, item: Json, scenario: str | None) -> None:
+        self.entries.append(
+            Event(
+                seq=next(self._seq),
+                time=self.now,
+                scenario=scenario,
+                resource=resource,
+                verb=verb,
+                object=copy.deepcopy(item),
+            )
+        )
+
+    @contextmanager
+    def held_back(self, *resources: str) -> Iterator[None]:
+        """The watches of these resources are slow: what they have to tell arrives after the block."""
+        self._held |= set(resources)
+        yield
+        self._held -= set(resources)
+        kept, self._kept = self._kept, []
+        for resource, verb, item in kept:
+            self.now += TICK
+            self._record(resource, verb, item, self.scenario.id)
+
+    def act(self, action: str, *, of_the_run: bool = False, **detail: Any) -> Self:
+        """The harness does or notices something."""
+        self.now += TICK
+        fields = {"seq": next(self._seq), "time": self.now, "scenario": None if of_the_run else self.scenario.id}
+        self.entries.append(Action.model_validate({**fields, "action": action, "detail": detail}))
+        return self
+
+    def witness(self) -> Self:
+        """The operator does something for another job."""
+        number = next(self._elsewhere)
+        pod = {"metadata": {"name": f"witness-{number}-worker-0", "uid": f"elsewhere-{number}"}, "spec": {}}
+        return self.event("pods", "ADDED", pod, scenario=None)
+
+    def record(self) -> RunRecord:
+        """What a run of this one scenario would have recorded."""
+        return RunRecord(
+            scenarios={self.scenario.id: self.scenario}, timeouts=self.timeouts, entries=self.entries
+        )
+
+    def history(self) -> History:
+        """The scenario's history."""
+        return self.record().history(self.scenario.id)
+
+    def judge(self, requirement: str, contract: str = "kubeflow-docs") -> Judgement:
+        """The judgement on a requirement of a single scenario."""
+        case = Case(requirement=requirement, subject=self.scenario.id, scenarios=(self.scenario.id,))
+        return judge(case, [self.history()], load_contract(contract))
+
+    def verdict(self, requirement: str, contract: str = "kubeflow-docs") -> Verdict:
+        """The verdict on a requirement of a single scenario."""
+        return self.judge(requirement, contract).verdict
+
+    # --- the harness -------------------------------------------------------------------------------------------
+
+    def submit(self) -> Self:
+        """The harness submits the job, and the API server shows it."""
+        self.act("submit")
+        metadata = {"name": self.scenario.id, "namespace": "run", "uid": self.job_uid}
+        self.job = {"apiVersion": self.kind.api_version, "kind": self.kind.name, "metadata": metadata, "spec": {}}
+        return self.event(self.kind.plural, "ADDED", self.job)
+
+    def delete_job(self) -> Self:
+        """The harness deletes the job; the API server removes it at once."""
+        return self.act("delete-job").job_removed()
+
+    def job_removed(self) -> Self:
+        """The job object goes."""
+        assert self.job is not None
+        return self.event(self.kind.plural, "DELETED", self.job)
+
+    def complete(self, *, witnessed: bool = True, window: float | None = None) -> Self:
+        """The settle window passes, with a witness in its second half, and the harness has seen enough."""
+        window = self.timeouts.never if window is None else window
+        self.wait(window * 0.75)
+        if witnessed:
+            self.witness()
+        self.wait(window * 0.25 + 0.5)
+        return self.act("complete")
+
+    # --- the job's status --------------------------------------------------------------------------------------
+
+    def timestamp(self) -> str:
+        """The time as Kubernetes writes it."""
+        return (BEGIN + timedelta(seconds=int(self.now))).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    def conditions(self) -> list[Json]:
+        """The conditions, to be changed in place."""
+        found: list[Json] = self.status.setdefault("conditions", [])
+        return found
+
+    def is_true(self, name: str) -> bool:
+        """Whether the condition is True."""
+        return any(c["type"] == name and c["status"] == "True" for c in self.conditions())
+
+    def put(self, name: str, status: str = "True", *, at: str | None = None) -> Self:
+        """A condition as it is to be, the newest last; nothing is written yet."""
+        time = at or self.timestamp()
+        others = [c for c in self.conditions() if c["type"] != name]
+        condition = {"type": name, "status": status, "reason": f"{self.kind.name}{name}", "message": name}
+        condition |= {"lastUpdateTime": time, "lastTransitionTime": time}
+        self.status["conditions"] = [*others, condition]
+        return self
+
+    def drop(self, *names: str) -> Self:
+        """Conditions are taken away; nothing is written yet."""
+        self.status["conditions"] = [c for c in self.conditions() if c["type"] not in names]
+        return self
+
+    def write(self, **fields: Any) -> Self:
+        """The operator writes the status, with these fields in it; one that is None is taken away."""
+        assert self.job is not None
+        for name, value in fields.items():
+            self.status[name] = value
+            if value is None:
+                del self.status[name]
+        self.job["status"] = copy.deepcopy(self.status)
+        return self.event(self.kind.plural, "MODIFIED", self.job)
+
+    def says(self, *names: str) -> Self:
+        """The operator makes conditions True by the documented rules, and writes the status."""
+        for name in names:
+            if not self.is_true(name):
+                self._make_true(name)
+        self.status.setdefault("startTime", self.timestamp())
+        if any(name in ENDS for name in names):
+            self.status.setdefault("completionTime", self.timestamp())
+        return self.write(replicaStatuses=self.counts())
+
+    def _make_true(self, name: str) -> None:
+        if name in ACTIVE:
+            self.drop(*ACTIVE)
+        if name in ENDS:
+            for condition in self.conditions():
+                if condition["type"] in ACTIVE:
+                    condition |= {"status": "False", "lastTransitionTime": self.timestamp()}
+        self.put(name)
+
+    def counts(self) -> Json:
+        """replicaStatuses as the pods are."""
+        result: Json = {g.type: {"active": 0, "succeeded": 0, "failed": 0} for g in self.scenario.groups}
+        words = {"Running": "active", "Succeeded": "succeeded", "Failed": "failed"}
+        for group in self.scenario.groups:
+            for index in range(group.replicas):
+                pod = self.pods.get(f"{self.scenario.id}-{group.type.lower()}-{index}")
+                word = words.get(pod.object["status"]["phase"]) if pod else None
+                if word:
+                    result[group.type][word] += 1
+        return result
+
+    # --- the pods ----------------------------------------------------------------------------------------------
+
+    def pod(self, replica: str) -> Pod:
+        """The pod that stands for a replica."""
+        return self.pods[f"{self.scenario.id}-{replica}"]
+
+    def labels(self, replica: str) -> dict[str, str]:
+        """The labels of a replica's pod."""
+        kind, _, index = replica.rpartition("-")
+        leaders = deciding_replicas(self.scenario)
+        if not any(g.type in self.kind.leaders for g in self.scenario.groups):
+            leaders = ("worker-0",)
+        result: dict[str, str] = {}
+        for keys in (LABEL_GENERATIONS[number] for number in LABELS[self.generation]):
+            operator = "kubeflow.org" if keys["operator"] == "group-name" else f"{self.kind.name.lower()}-controller"
+            result |= {keys["operator"]: operator, keys["job"]: self.scenario.id}
+            result |= {keys["type"]: kind, keys["index"]: index}
+            if replica in leaders:
+                result[keys["role"]] = "master"
+        return result
+
+    def owners(self) -> list[Json]:
+        """The ownerReferences of what belongs to the job."""
+        owner = {"apiVersion": self.kind.api_version, "kind": self.kind.name, "name": self.scenario.id}
+        return [{**owner, "uid": self.job_uid, "controller": True, "blockOwnerDeletion": True}]
+
+    def environment(self, replica: str) -> list[Json]:
+        """The variables by which the replicas find each other."""
+        kind, _, index = replica.rpartition("-")
+        if self.kind.name == "TFJob":
+            if self.scenario.pod_count() == 1:
+                return []
+            cluster = {
+                g.type.lower(): [
+                    f"{self.scenario.id}-{g.type.lower()}-{i}.run.svc:{self.kind.port}" for i in range(g.replicas)
+                ]
+                for g in self.scenario.groups
+            }
+            config = {"cluster": cluster, "task": {"type": kind, "index": int(index)}, "environment": "cloud"}
+            return [{"name": "TF_CONFIG", "value": json.dumps(config)}]
+        rank = 0 if kind == "master" else int(index) + 1
+        values = {
+            "MASTER_ADDR": f"{self.scenario.id}-master-0",
+            "MASTER_PORT": str(self.kind.port),
+            "WORLD_SIZE": str(self.scenario.pod_count()),
+            "RANK": str(rank),
+        }
+        return [{"name": name, "value": value} for name, value in values.items()]
+
+    def manifest(self, replica: str) -> Json:
+        """The pod that the operator creates for a replica, without what the API server adds."""
+        policy = self.scenario.group_of(replica).restart_policy
+        container = {"name": self.kind.container, "image": "busybox", "env": self.environment(replica)}
+        name = f"{self.scenario.id}-{replica}"
+        return {
+            "metadata": {"name": name, "labels": self.labels(replica), "ownerReferences": self.owners()},
+            "spec": {"restartPolicy": "Never" if policy == "ExitCode" else policy, "containers": [container]},
+        }
+
+    def create(self, *replicas: str, manifest: Json | None = None) -> Self:
+        """The operator creates pods; `manifest` is one that is not as it should be."""
+        for replica in replicas:
+            item = copy.deepcopy(manifest) if manifest is not None else self.manifest(replica)
+            item["metadata"] |= {"uid": f"pod-{next(self._uids)}", "namespace": "run"}
+            item["status"] = {"phase": "Pending"}
+            self.pods[item["metadata"]["name"]] = Pod(object=item)
+            self.event("pods", "ADDED", item)
+        return self
+
+    def services(self, *replicas: str) -> Self:
+        """The operator creates services."""
+        for replica in replicas:
+            name = f"{self.scenario.id}-{replica}"
+            metadata = {"name": name, "labels": self.labels(replica), "ownerReferences": self.owners()}
+            item: Json = {"metadata": {**metadata, "uid": f"service-{next(self._uids)}"}, "spec": {"clusterIP": "None"}}
+            self.service_objects[name] = item
+            self.event("services", "ADDED", item)
+        return self
+
+    def touch(self, replica: str, *, phase: str | None = None, container: Json | None = None) -> Self:
+        """The kubelet writes a pod's status."""
+        pod = self.pod(replica)
+        if phase is not None:
+            pod.object["status"]["phase"] = phase
+        if container is not None:
+            pod.object["status"]["containerStatuses"] = [{"name": self.kind.container, **container}]
+        return self.event("pods", "MODIFIED", pod.object)
+
+    def _ended(self, pod: Pod, code: int) -> Json:
+        reason = "Completed" if code == 0 else "Error"
+        container = f"containerd://{pod.object['metadata']['uid']}-{pod.runs}"
+        return {"terminated": {"exitCode": code, "reason": reason, "containerID": container}}
+
+    def runs(self, *replicas: str) -> Self:
+        """The kubelet starts the containers of pods that have not run yet."""
+        for replica in replicas:
+            self.pod(replica).runs = 1
+            self.touch(replica, phase="Running", container={"restartCount": 0, "state": {"running": {}}})
+        return self
+
+    def ends(self, replica: str, code: int, *, phase: str | None = None) -> Self:
+        """The training container ends; the phase follows from the pod's restartPolicy unless it is given."""
+        pod = self.pod(replica)
+        policy = pod.object["spec"].get("restartPolicy", "Always")
+        again = policy == "Always" or (policy == "OnFailure" and code != 0)
+        phase = phase or ("Running" if again else "Failed" if code else "Succeeded")
+        state = self._ended(pod, code)
+        return self.touch(replica, phase=phase, container={"restartCount": pod.runs - 1, "state": state})
+
+    def waits_for_restart(self, replica: str) -> Self:
+        """The kubelet holds a restart in place back: CrashLoopBackOff."""
+        pod = self.pod(replica)
+        last = pod.object["status"]["containerStatuses"][0]["state"]
+        state = {"waiting": {"reason": "CrashLoopBackOff"}}
+        return self.touch(replica, container={"restartCount": pod.runs - 1, "state": state, "lastState": last})
+
+    def restarts_in_place(self, replica: str) -> Self:
+        """The kubelet starts the container again."""
+        pod = self.pod(replica)
+        before = pod.object["status"]["containerStatuses"][0]
+        last = before["state"] if "terminated" in before["state"] else before["lastState"]
+        pod.runs += 1
+        container = {"restartCount": pod.runs - 1, "state": {"running": {}}, "lastState": last}
+        return self.touch(replica, phase="Running", container=container)
+
+    def asks_deletion(self, *replicas: str) -> Self:
+        """Somebody deletes pods; they are marked."""
+        for replica in replicas:
+            self.pod(replica).object["metadata"]["deletionTimestamp"] = self.timestamp()
+            self.touch(replica)
+        return self
+
+    def gone(self, *replicas: str) -> Self:
+        """Pods are removed."""
+        for replica in replicas:
+            self.event("pods", "DELETED", self.pods.pop(f"{self.scenario.id}-{replica}").object)
+        return self
+
+    def replace(self, replica: str) -> Self:
+        """The operator deletes a pod and, once it is gone, creates another, which runs."""
+        return self.asks_deletion(replica).gone(replica).create(replica).runs(replica)
+
+    # --- whole passages ----------------------------------------------------------------------------------------
+
+    @property
+    def replicas(self) -> Sequence[str]:
+        """All replicas of the job."""
+        return self.scenario.replica_names()
+
+    def begin(self) -> Self:
+        """Submitted, Created, everything created, everything running, Running."""
+        self.submit().says("Created")
+        if self.has_services:
+            self.services(*self.replicas)
+        return self.create(*self.replicas).runs(*self.replicas).says("Running")
+
+    def restart(self, replica: str, code: int) -> Self:
+        """A retryable end and all that follows: Restarting, a new pod, Running."""
+        self.wait(self.timeouts.dwell).ends(replica, code).says("Restarting")
+        return self.replace(replica).says("Running")
+
+    def collect(self) -> Self:
+        """The garbage collector removes what the job owned."""
+        for name in list(self.pods):
+            replica = name.removeprefix(f"{self.scenario.id}-")
+            self.asks_deletion(replica).gone(replica)
+        for service in self.service_objects.values():
+            self.event("services", "DELETED", service)
+        self.service_objects.clear()
+        return self
