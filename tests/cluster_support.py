@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from exitcode_fixtures.api import KubernetesApi, connected
 from exitcode_fixtures.clusters.address import ClusterAddress, parse_address
 from exitcode_fixtures.clusters.cluster import Cluster, ClusterIdentity, OpenCluster, open_cluster

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cluster_support import embedded, write_kubeconfig
+
 from exitcode_fixtures.api import ApiError, KubernetesApi, connected
 from exitcode_fixtures.clusters.cluster import Cluster
 from exitcode_fixtures.errors import ClusterUnavailable, UsageError

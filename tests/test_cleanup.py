@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from cluster_support import await_no_process, embedded_api, environment, marked_processes
+
 from exitcode_fixtures.api import ApiError, KubernetesApi
 from exitcode_fixtures.cleanup import clean_machine
 from exitcode_fixtures.crds import CRDS, LENT_LABEL, available_crds, bundled_crds, remove_lent

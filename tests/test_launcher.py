@@ -23,6 +23,8 @@ from cluster_support import (
     real_kubeconfig,
     unconnected,
 )
+from pydantic import TypeAdapter
+
 from exitcode_fixtures.api import connected
 from exitcode_fixtures.clusters.cluster import Cluster, open_cluster
 from exitcode_fixtures.errors import OperatorFailed, UsageError
@@ -30,7 +32,6 @@ from exitcode_fixtures.launcher import Operator, launch
 from exitcode_fixtures.operators.description import OperatorDescription, Start, load_description
 from exitcode_fixtures.run_folder import new_run_id
 from exitcode_fixtures.run_namespace import run_namespace
-from pydantic import TypeAdapter
 
 START: TypeAdapter[Start] = TypeAdapter(Start)
 

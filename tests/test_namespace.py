@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cluster_support import embedded_api, real_kubeconfig
+
 from exitcode_fixtures.api import Json, KubernetesApi, connected
 from exitcode_fixtures.errors import ClusterUnavailable
 from exitcode_fixtures.process_identity import ProcessIdentity

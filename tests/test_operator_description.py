@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from exitcode_conformance.registry import FEATURES
 from exitcode_fixtures.errors import ExitStatus, UsageError
 from exitcode_fixtures.operators.description import (
