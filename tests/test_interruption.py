@@ -26,7 +26,16 @@ def until(condition: Callable[[], bool], *, within_s: float, what: str) -> None:
 @pytest.fixture
 def running(tmp_path: Path) -> subprocess.Popen[str]:
     """A run whose scenarios have pods."""
-    command = [sys.executable, "-m", "exitcode_fixtures.command_line", "run", "--out", str(tmp_path / "out"), "-k", SMALL]
+    command = [
+        sys.executable,
+        "-m",
+        "exitcode_fixtures.command_line",
+        "run",
+        "--out",
+        str(tmp_path / "out"),
+        "-k",
+        SMALL,
+    ]
     environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
     process = subprocess.Popen(
         command, cwd=tmp_path, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment

@@ -154,9 +154,13 @@ def test_pytest_options_do_what_they_do_elsewhere(bad: Path, tmp_path: Path) -> 
     last_failed = plain_pytest(recording, "-q", "--lf", folder=tmp_path)
     assert failed.split(" failed")[0].split()[-1] + " failed" in last_failed.stdout
     assert " passed" not in last_failed.stdout.splitlines()[-1]
-    for name in ("cacheprovider", "terminal", "allure_pytest", "junitxml", "logging"):
-        without = plain_pytest(recording, "-p", f"no:{name}", "-k", "EXIT-03", folder=tmp_path)
-        assert without.returncode == 0, (name, without.stdout, without.stderr)
+    without = [
+        word
+        for name in ("cacheprovider", "terminal", "allure_pytest", "junitxml", "logging")
+        for word in ("-p", f"no:{name}")
+    ]
+    result = plain_pytest(recording, *without, "-k", "EXIT-03", folder=tmp_path)
+    assert result.returncode == 0, (result.stdout, result.stderr)
 
 
 def test_another_contract_judges_the_same_recording_otherwise(good: Path, tmp_path: Path) -> None:
