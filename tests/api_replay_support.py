@@ -52,11 +52,10 @@ class Server:
         with tempfile.TemporaryDirectory() as directory:
             if "client-certificate-data" in user:
                 context = urllib3.util.ssl_.create_urllib3_context()
-                files = []
-                for part in ("client-certificate-data", "client-key-data"):
-                    files.append(Path(directory, part))
-                    files[-1].write_bytes(base64.b64decode(user[part]))
-                context.load_cert_chain(*files)
+                chain, key = Path(directory, "chain"), Path(directory, "key")
+                chain.write_bytes(base64.b64decode(user["client-certificate-data"]))
+                key.write_bytes(base64.b64decode(user["client-key-data"]))
+                context.load_cert_chain(chain, key)
                 options["ssl_context"] = context
         self._pool = urllib3.PoolManager(retries=False, cert_reqs="CERT_REQUIRED", **options)
 
@@ -121,7 +120,8 @@ class Replay:
         definition = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.{self._known['group']}"
         namespace = f"/api/v1/namespaces/{self._known['ns']}"
         release = json.dumps({"metadata": {"finalizers": None}}).encode()
-        for path in (f"/apis/{self._known['group']}/v1/namespaces/{self._known['ns']}/widgets", f"{namespace}/configmaps", f"{namespace}/pods"):
+        widgets = f"/apis/{self._known['group']}/v1/namespaces/{self._known['ns']}/widgets"
+        for path in (widgets, f"{namespace}/configmaps", f"{namespace}/pods"):
             _, found = self._server.send("GET", path, {}, None)
             for one in found.get("items") or () if isinstance(found, dict) else ():
                 name = one["metadata"]["name"]
@@ -171,7 +171,8 @@ class Replay:
             for _ in self._server.watch(f"{step['await']}?watch=1&timeoutSeconds=1"):
                 pass
             return
-        path = f"{step['await']}?watch=1&timeoutSeconds={AWAIT_S}&fieldSelector=" + quote(f"metadata.name={step['name']}")
+        selector = quote(f"metadata.name={step['name']}")
+        path = f"{step['await']}?watch=1&timeoutSeconds={AWAIT_S}&fieldSelector={selector}"
         events = self._server.watch(path)
         if step.get("gone") and self._server.send("GET", f"{step['await']}/{step['name']}", {}, None)[0] == 404:
             return
@@ -263,7 +264,8 @@ def differences(ours: Any, theirs: Any, path: str = "") -> Iterator[tuple[str, A
     """Every place where two answers differ, with both values; `<absent>` stands for a missing one."""
     if isinstance(ours, dict) and isinstance(theirs, dict):
         for name in sorted({*ours, *theirs}):
-            yield from differences(ours.get(name, "<absent>"), theirs.get(name, "<absent>"), f"{path}.{name}".lstrip("."))
+            one, other = ours.get(name, "<absent>"), theirs.get(name, "<absent>")
+            yield from differences(one, other, f"{path}.{name}".lstrip("."))
     elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
         for index, (one, other) in enumerate(zip(ours, theirs, strict=True)):
             yield from differences(one, other, f"{path}[{index}]")

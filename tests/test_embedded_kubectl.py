@@ -8,9 +8,10 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-import exitcode_fixtures
 import pytest
 from embedded_support import embedded_process
+
+import exitcode_fixtures
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="kubectl is not installed")
 
@@ -43,9 +44,7 @@ class Kubectl:
         return done.stdout if code == 0 else done.stderr
 
     def start(self, *arguments: str) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [*self._command, *arguments], stdout=subprocess.PIPE, text=True, env=self._environment
-        )
+        return subprocess.Popen([*self._command, *arguments], stdout=subprocess.PIPE, text=True, env=self._environment)
 
     def status(self, name: str, *conditions: str) -> None:
         """Say of a TFJob that it has the conditions, as an operator would."""

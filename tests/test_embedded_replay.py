@@ -6,6 +6,7 @@ With EXITCODE_REAL_KUBECONFIG the script is replayed against a real cluster too;
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -16,13 +17,13 @@ REAL = os.environ.get("EXITCODE_REAL_KUBECONFIG")
 
 
 @pytest.fixture(scope="module")
-def embedded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     with embedded_process(tmp_path_factory.mktemp("embedded") / "state") as (kubeconfig, _):
         return dict(replay(kubeconfig))
 
 
 @pytest.fixture(scope="module")
-def recorded() -> dict[str, object]:
+def recorded() -> dict[str, Any]:
     return dict(json.loads(RECORDED.read_text()))
 
 
@@ -34,7 +35,7 @@ def kept_differences() -> set[str]:
     return set(places)
 
 
-def told_apart(ours: dict[str, object], theirs: dict[str, object]) -> dict[str, str]:
+def told_apart(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, str]:
     """Place → what differs there."""
     return {
         f"{step} {path}": f"{mine!r} where Kubernetes says {real!r}"
@@ -43,26 +44,26 @@ def told_apart(ours: dict[str, object], theirs: dict[str, object]) -> dict[str, 
     }
 
 
-def check(ours: dict[str, object], theirs: dict[str, object]) -> None:
+def check(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
     found, kept = told_apart(ours, theirs), kept_differences()
     unlisted = [f"{place}: {found[place]}" for place in sorted(set(found) - kept)]
     assert not unlisted, "differences that are not listed:\n" + "\n".join(unlisted)
     assert not kept - set(found), f"listed differences that are none: {sorted(kept - set(found))}"
 
 
-def test_every_step_has_the_code_that_the_script_says(recorded: dict[str, object]) -> None:
+def test_every_step_has_the_code_that_the_script_says(recorded: dict[str, Any]) -> None:
     for step in load_script():
         if "code" in step:
-            assert recorded[step["id"]]["code"] == step["code"], step["id"]  # type: ignore[index]
+            assert recorded[step["id"]]["code"] == step["code"], step["id"]
 
 
-def test_embedded_answers_as_kubernetes_did(embedded: dict[str, object], recorded: dict[str, object]) -> None:
+def test_embedded_answers_as_kubernetes_did(embedded: dict[str, Any], recorded: dict[str, Any]) -> None:
     assert set(embedded) == set(recorded)
     check(embedded, recorded)
 
 
 @pytest.mark.skipif(REAL is None, reason="EXITCODE_REAL_KUBECONFIG names no real cluster")
-def test_embedded_answers_as_kubernetes_does(embedded: dict[str, object], recorded: dict[str, object]) -> None:
+def test_embedded_answers_as_kubernetes_does(embedded: dict[str, Any], recorded: dict[str, Any]) -> None:
     assert REAL is not None
     real = dict(replay(Path(REAL)))
     check(embedded, real)

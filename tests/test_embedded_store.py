@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from exitcode_fixtures.embedded.store import Compacted, Event, Key, KeyMissing, KeyTaken, Store, Subscription
 
 
