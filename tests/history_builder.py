@@ -117,11 +117,11 @@ class Story:
             self.now += TICK
             self._record(resource, verb, item, self.scenario.id)
 
-    def act(self, action: str, *, of_the_run: bool = False, **detail: Any) -> Self:
+    def act(self, action: str, *, of_the_run: bool = False, detail: Mapping[str, object] | None = None) -> Self:
         """The harness does or notices something."""
         self.now += TICK
         fields = {"seq": next(self._seq), "time": self.now, "scenario": None if of_the_run else self.scenario.id}
-        self.entries.append(Action.model_validate({**fields, "action": action, "detail": detail}))
+        self.entries.append(Action.model_validate({**fields, "action": action, "detail": dict(detail or {})}))
         return self
 
     def witness(self) -> Self:
@@ -132,9 +132,7 @@ class Story:
 
     def record(self) -> RunRecord:
         """What a run of this one scenario would have recorded."""
-        return RunRecord(
-            scenarios={self.scenario.id: self.scenario}, timeouts=self.timeouts, entries=self.entries
-        )
+        return RunRecord(scenarios={self.scenario.id: self.scenario}, timeouts=self.timeouts, entries=self.entries)
 
     def history(self) -> History:
         """The scenario's history."""

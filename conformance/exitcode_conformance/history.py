@@ -177,14 +177,14 @@ class History:
     @cached_property
     def job_versions(self) -> tuple[JobVersion, ...]:
         """Every version of the job that the watch showed, its deletion included."""
-        return tuple(v for v in self._job_events if v.uid == self._job_events[0].uid)
+        return tuple(v for v in self._job_events if v.uid == self.job_uid)
 
-    @property
+    @cached_property
     def second_job(self) -> JobVersion | None:
         """The first sign of another job of the same name, which the harness never makes; None if there was none."""
         return next((v for v in self._job_events if v.uid != self.job_uid), None)
 
-    @property
+    @cached_property
     def job_uid(self) -> str | None:
         """The job's UID; None before it was seen."""
         return self._job_events[0].uid if self._job_events else None

@@ -5,9 +5,11 @@ or after it; `never` holds only if the whole window was observed and a witness s
 window's second half. Everything else is unknown.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from exitcode_conformance.entry import Action
 from exitcode_conformance.history import History, Moment
 
 LEARNING = 0.5
@@ -46,8 +48,9 @@ def eventually(history: History, *, since: Moment, bound: BoundName, found: Mome
         seen = f"{found.what}, but {delay:.1f} s after {since.what}; {late}"
         return Finding(holds=None, seen=seen, deciding=deciding, delay=delay)
     observed = history.end.time - since.time
+    lost = sum(lasted for lasted, _ in _delays(history, since.time, history.end.time))
     held_up = _held_up(history, since.time, since.time + limit)
-    if held_up is not None:
+    if held_up is not None and observed - lost < limit:
         return Finding(holds=None, seen=f"{missing}, but {held_up}", deciding=(since.seq, history.end.seq))
     if observed >= limit:
         return Finding(
@@ -62,13 +65,19 @@ def eventually(history: History, *, since: Moment, bound: BoundName, found: Mome
     )
 
 
-def _held_up(history: History, begin: float, end: float) -> str | None:
-    """Whether the harness or the API server was too slow between two times for a delay to be anybody's fault."""
+def _delays(history: History, begin: float, end: float) -> Iterator[tuple[float, Action]]:
+    """When the harness or the API server was too slow between two times, and for how many seconds each time."""
     for action in history.run_actions:
         if action.action == "held-up":
             lasted = float(action.detail["seconds"])
             if action.time - lasted <= end and action.time >= begin:
-                return f"{action.detail['what']} took {lasted:.1f} s at that time: the machine was too slow to tell"
+                yield lasted, action
+
+
+def _held_up(history: History, begin: float, end: float) -> str | None:
+    """Why a delay between two times may be nobody's fault."""
+    for lasted, action in _delays(history, begin, end):
+        return f"{action.detail['what']} took {lasted:.1f} s at that time: the machine was too slow to tell"
     return None
 
 

@@ -12,7 +12,7 @@ from exitcode_conformance.pods import LABEL_GENERATIONS, labels_of
 from exitcode_conformance.premise import must_have_been_submitted, must_have_pods, must_have_seen_all
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.success_rule import deciding_replicas
-from exitcode_conformance.temporal import eventually
+from exitcode_conformance.temporal import eventually, seconds
 from exitcode_conformance.verdict import Judgement
 
 SOURCE = "training-operator, the controllers of all releases"
@@ -36,7 +36,7 @@ def pods_are_named(history: History, contract: Contract) -> Judgement:  # noqa: 
         first.setdefault(pod.name, Moment(seq=pod.created.seq, time=pod.created.time, what=f"{pod.name} was created"))
     missing = sorted(wanted - set(first))
     stopped = history.terminal[1] if history.terminal else history.job_deletion
-    if missing and stopped is not None and first:
+    if missing and stopped is not None and first and stopped.time - submitted.time < seconds(history, "created"):
         raise Undecided(f"the job ended before {', '.join(missing)} was created", stopped.seq)
     last = None if missing else max(first.values(), key=lambda m: m.seq)
     found = eventually(

@@ -184,6 +184,9 @@ def operator_stays_up(history: History, contract: Contract) -> Judgement:  # noq
     if not any(a.action == "operator-started" for a in history.run_actions):
         raise Undecided("the harness did not see the operator's process")
     for action in history.run_actions:
-        if action.action == "operator-exited" and submitted.seq <= action.seq <= history.end.seq:
-            return failed(expected, f"it ended with {action.detail.get('exit_code')}", action.seq)
+        # A process of the harness that has ended stays so; a container is started again.
+        for_good = "status" in action.detail
+        during = action.seq <= history.end.seq and (for_good or action.seq >= submitted.seq)
+        if action.action == "operator-exited" and during:
+            return failed(expected, f"the operator: {action.detail.get('how', 'it ended')}", action.seq)
     return passed(expected, "it ran all the time", submitted.seq, history.end.seq)

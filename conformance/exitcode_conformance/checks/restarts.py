@@ -279,9 +279,10 @@ def _comparable_container(container: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _comparable_variable(variable: Mapping[str, Any]) -> Any:
     """A value such as TF_CONFIG may be written in another order and say the same."""
+    value = str(variable.get("value") or "")
     try:
-        return json.loads(variable["value"])
-    except (KeyError, ValueError):
+        return json.loads(value) if value.startswith("{") else variable
+    except ValueError:
         return variable
 
 

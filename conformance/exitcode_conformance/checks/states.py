@@ -229,7 +229,7 @@ def success_rule_holds(history: History, contract: Contract) -> Judgement:  # no
     deciders = deciding_replicas(history.scenario)
     expected = f"Succeeded once {' and '.join(deciders)} ended with 0, and not before"
     must_have_pods(history)
-    unasked = history.unscripted_failure(history.end.seq)
+    unasked = history.unscripted_failure(history.terminal[1].seq if history.terminal else history.end.seq)
     if unasked is not None:
         raise Undecided(f"{unasked.what}, which nobody asked for", unasked.seq)
     scripted = all(not isinstance(history.scenario.outcome_of(r, 1), RunUntilStopped) for r in deciders)
