@@ -1,0 +1,262 @@
+"""A whole run of a scenario, simulated: the real driver, a kubelet, and a conforming operator in one of several styles.
+
+What two operators do differently, and both rightly, is a `Style`. No verdict may depend on it.
+"""
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+from typing import Literal, Self
+
+from history_builder import ENDS, Generation, Json, Story
+
+from exitcode_conformance.contract import Contract
+from exitcode_conformance.history import History
+from exitcode_conformance.scenario import ExitOutcome, RunUntilStopped, Scenario, SignalOutcome, outcome_code
+from exitcode_conformance.success_rule import deciding_replicas
+from exitcode_conformance.timeouts import Timeouts
+from exitcode_fixtures.scenario_driver import Need, ScenarioDriver
+
+
+@dataclass(frozen=True, kw_only=True)
+class Style:
+    """How an operator does what it does. The defaults are those of the reference controller."""
+
+    generation: Generation = "v1.6"
+    has_services: bool = True
+    cleans: Literal["None", "Running", "All"] = "None"
+    recounts: bool = False
+    """Whether replicaStatuses follow the pods that are cleaned up."""
+    cleans_first: bool = False
+    """Whether it cleans up before it says that the job has failed."""
+    completion: Literal["with", "after", "before"] = "with"
+    """In which write the completionTime comes, seen from the terminal condition."""
+    starts_late: bool = False
+    """Whether startTime comes with the end only."""
+    says_running_early: bool = False
+    """Whether siblings that run make it say Running before the replacement runs."""
+    newest_first: bool = False
+    """The order of the list of conditions."""
+    foreign: bool = False
+    """Whether it keeps a condition of its own, beside the documented ones."""
+    pods_are_late: bool = False
+    """Whether the watch on pods tells of an end only after the watch on jobs has told what came of it."""
+    omits_zeros: bool = False
+    """Whether counts of 0 are left out of replicaStatuses."""
+
+
+class SimulatedStory(Story):
+    """A story whose operator writes its status in a style of its own."""
+
+    def __init__(self, scenario: Scenario, style: Style, timeouts: Timeouts) -> None:
+        super().__init__(
+            scenario, timeouts=timeouts, generation=style.generation, has_services=style.has_services
+        )
+        self.style = style
+
+    def says(self, *names: str) -> Self:
+        """Makes conditions True, as the style has it."""
+        for name in names:
+            if not self.is_true(name):
+                self._make_true(name)
+        ends = any(name in ENDS for name in names)
+        if ends or not self.style.starts_late:
+            self.status.setdefault("startTime", self.timestamp())
+        if ends and self.style.completion != "after":
+            self.status.setdefault("completionTime", self.timestamp())
+        if self.style.foreign:
+            self.put("Healthy", "False" if ends else "True", at=None if ends else "2026-01-01T00:00:00Z")
+        if self.style.newest_first:
+            self.conditions().reverse()
+        if self.style.completion == "before" and ends:
+            conditions = self.conditions()
+            self.status["conditions"] = self.job["status"]["conditions"] if self.job else []
+            self.write()
+            self.status["conditions"] = conditions
+        self.write(replicaStatuses=self.counts())
+        if self.style.completion == "after" and ends:
+            self.write(completionTime=self.timestamp())
+        if self.style.newest_first:
+            self.conditions().reverse()
+        return self
+
+    def counts(self) -> Json:
+        """replicaStatuses, as the style has it."""
+        full = super().counts()
+        return {t: {k: v for k, v in c.items() if v or not self.style.omits_zeros} for t, c in full.items()}
+
+
+class Simulation:
+    """One scenario, from its submission to its `complete`."""
+
+    def __init__(self, scenario: Scenario, contract: Contract, style: Style, timeouts: Timeouts) -> None:
+        self.scenario, self.contract, self.style, self.timeouts = scenario, contract, style, timeouts
+        self.story = SimulatedStory(scenario, style, timeouts)
+        self.agenda: list[tuple[float, int, Callable[[], None]]] = []
+        self.order = count()
+        self.attempts: dict[str, int] = {}
+        self.restarts = 0
+        self.ended = False
+
+    def run(self) -> History:
+        """The history of it all."""
+        story = self.story
+        story.act("operator-started", of_the_run=True, detail={"mode": "process", "pid": 1})
+        story.submit().says("Created")
+        if self.style.has_services:
+            story.services(*story.replicas)
+        story.create(*story.replicas)
+        for replica in story.replicas:
+            self.start(replica)
+        story.says("Running")
+        driver = ScenarioDriver(scenario=self.scenario, timeouts=self.timeouts, started=story.now)
+        while self.drive(driver):
+            wake_at = driver.wake_at if driver.wake_at > story.now else story.now + self.timeouts.never / 8
+            if self.agenda and (self.agenda[0][0] <= wake_at or driver.settling_since is None):
+                at, _, function = heapq.heappop(self.agenda)
+                story.now = max(story.now, at)
+                function()
+            else:
+                story.now = wake_at
+        return story.history()
+
+    def drive(self, driver: ScenarioDriver) -> bool:
+        """Lets the driver look at what there is; whether there is more to come."""
+        story = self.story
+        while True:
+            history = story.history()
+            if driver.outcomes_due(history):
+                story.act("set-outcome", detail={"attempts": dict(driver.next_attempt)})
+                self.attempts |= driver.next_attempt
+            need = driver.advance(history, story.now, story.now)
+            for action, detail in driver.told:
+                story.act(action, detail=detail)
+            driver.told.clear()
+            match need:
+                case Need.DELETE_JOB:
+                    self.agenda.clear()
+                    story.delete_job().collect()
+                case Need.WITNESS:
+                    story.witness()
+                    return True
+                case Need.COMPLETE:
+                    story.act("complete")
+                    return False
+                case Need.NOTHING:
+                    return True
+
+    def later(self, seconds: float, function: Callable[[], None]) -> None:
+        """Puts something on the agenda."""
+        heapq.heappush(self.agenda, (self.story.now + seconds, next(self.order), function))
+
+    # --- the kubelet -------------------------------------------------------------------------------------------
+
+    def start(self, replica: str, *, in_place: bool = False) -> None:
+        """Starts a container; it reads its outcome now."""
+        if in_place:
+            self.story.restarts_in_place(replica)
+        else:
+            self.story.runs(replica)
+        outcome = self.scenario.outcome_of(replica, self.attempts.get(replica, 1))
+        if isinstance(outcome, RunUntilStopped):
+            return
+        assert isinstance(outcome, ExitOutcome | SignalOutcome)
+        code = outcome_code(outcome)
+        assert code is not None
+        pod = self.story.pod(replica).object["metadata"]["uid"]
+        self.later(outcome.dwell * self.timeouts.dwell, lambda: self.end(replica, pod, code))
+
+    def end(self, replica: str, pod: str, code: int) -> None:
+        """A container ends, and whoever has to do something about it does it."""
+        name = f"{self.scenario.id}-{replica}"
+        if name not in self.story.pods or self.story.pod(replica).object["metadata"]["uid"] != pod:
+            return
+        if self.style.pods_are_late:
+            with self.story.held_back("pods"):
+                self.story.ends(replica, code)
+                self.react(replica, code)
+        else:
+            self.story.ends(replica, code)
+            self.react(replica, code)
+
+    # --- the operator ------------------------------------------------------------------------------------------
+
+    def react(self, replica: str, code: int) -> None:
+        """What follows from an end."""
+        policy = self.scenario.group_of(replica).restart_policy
+        if policy == "Always" or (policy == "OnFailure" and code != 0):
+            self.in_place(replica)
+        elif self.ended:
+            return
+        elif code == 0:
+            deciding = [self.story.pod(r).object["status"]["phase"] for r in deciding_replicas(self.scenario)]
+            self.finish("Succeeded") if set(deciding) == {"Succeeded"} else self.story.says()
+        elif policy == "ExitCode" and self.contract.class_of(code).restarts:
+            self.restart(replica)
+        else:
+            self.finish("Failed")
+
+    def in_place(self, replica: str) -> None:
+        """The kubelet restarts a container, at once or after a while, and the operator counts."""
+        first = self.story.pod(replica).runs == 1
+        if not first:
+            self.story.waits_for_restart(replica)
+        uid = self.story.pod(replica).object["metadata"]["uid"]
+
+        def again() -> None:
+            pod = self.story.pods.get(f"{self.scenario.id}-{replica}")
+            if pod is None or pod.object["metadata"]["uid"] != uid:
+                return
+            self.start(replica, in_place=True)
+            limit = self.scenario.run_policy.get("backoffLimit")
+            policies = {r: self.scenario.group_of(r).restart_policy for r in self.scenario.replica_names()}
+            counted = sum(
+                p.runs - 1
+                for name, p in self.story.pods.items()
+                if policies[name.removeprefix(f"{self.scenario.id}-")] in ("Always", "OnFailure")
+            )
+            if limit is not None and counted >= max(limit, 1) and not self.ended:
+                self.finish("Failed")
+
+        self.later(0 if first else 10, again)
+
+    def restart(self, replica: str) -> None:
+        """Replaces a failed pod, or fails the job where the limit is reached."""
+        limit = self.scenario.run_policy.get("backoffLimit")
+        if limit is not None and self.restarts >= limit:
+            self.finish("Failed")
+            return
+        self.restarts += 1
+        story = self.story
+        story.says("Restarting").asks_deletion(replica).gone(replica).create(replica)
+        if self.style.says_running_early and len(story.pods) > 1:
+            story.says("Running")
+        self.later(0.1, lambda: self.started_again(replica))
+
+    def started_again(self, replica: str) -> None:
+        """The replacement runs."""
+        if f"{self.scenario.id}-{replica}" in self.story.pods:
+            self.start(replica)
+            if not self.ended:
+                self.story.says("Running")
+
+    def finish(self, state: str) -> None:
+        """The job ends."""
+        self.ended = True
+        first = self.style.cleans_first and state == "Failed"
+        if first:
+            self.clean()
+        self.story.says(state)
+        if not first:
+            self.clean()
+        if self.style.recounts:
+            self.story.write(replicaStatuses=self.story.counts())
+
+    def clean(self) -> None:
+        """cleanPodPolicy."""
+        for name in list(self.story.pods):
+            replica = name.removeprefix(f"{self.scenario.id}-")
+            running = self.story.pod(replica).object["status"]["phase"] in ("Pending", "Running")
+            if self.style.cleans == "All" or (self.style.cleans == "Running" and running):
+                self.story.asks_deletion(replica).gone(replica)
