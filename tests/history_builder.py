@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any, Literal, Self
 
-from exitcode_conformance.contract import load_contract
+from exitcode_conformance.contract import contract_ids, load_contract
 from exitcode_conformance.entry import Action, Entry, Event, WatchVerb
 from exitcode_conformance.history import History
 from exitcode_conformance.judge import judge
@@ -23,6 +23,7 @@ from exitcode_conformance.plan import Case
 from exitcode_conformance.pods import LABEL_GENERATIONS
 from exitcode_conformance.run_record import RunRecord
 from exitcode_conformance.scenario import Scenario
+from exitcode_conformance.scenarios import SCENARIOS
 from exitcode_conformance.success_rule import deciding_replicas
 from exitcode_conformance.timeouts import Timeouts
 from exitcode_conformance.verdict import Judgement, Verdict
@@ -33,6 +34,7 @@ TICK = 0.01
 Json = dict[str, Any]
 Generation = Literal["v1.6", "v1.0", "v0.5", "v1.4"]
 LABELS: Mapping[Generation, tuple[int, ...]] = {"v1.6": (0,), "v1.0": (1,), "v0.5": (2,), "v1.4": (0, 1)}
+CONTRACTS = {name: load_contract(name) for name in contract_ids()}
 ACTIVE = ("Running", "Restarting")
 ENDS = ("Succeeded", "Failed")
 
@@ -44,6 +46,18 @@ class Pod:
     object: Json
     runs: int = 0
     """How many containers it has started."""
+
+
+def story(scenario: str, **options: Any) -> "Story":
+    """The story of a scenario of the suite."""
+    return Story(SCENARIOS[scenario], **options)
+
+
+def compare(requirement: str, *stories: "Story", contract: str = "kubeflow-docs") -> Judgement:
+    """The judgement on a requirement that compares scenarios."""
+    names = tuple(s.scenario.id for s in stories)
+    case = Case(requirement=requirement, subject="compared", scenarios=names)
+    return judge(case, [s.history() for s in stories], CONTRACTS[contract])
 
 
 class Story:
@@ -141,11 +155,25 @@ class Story:
     def judge(self, requirement: str, contract: str = "kubeflow-docs") -> Judgement:
         """The judgement on a requirement of a single scenario."""
         case = Case(requirement=requirement, subject=self.scenario.id, scenarios=(self.scenario.id,))
-        return judge(case, [self.history()], load_contract(contract))
+        return judge(case, [self.history()], CONTRACTS[contract])
 
-    def verdict(self, requirement: str, contract: str = "kubeflow-docs") -> Verdict:
-        """The verdict on a requirement of a single scenario."""
-        return self.judge(requirement, contract).verdict
+    def passes(self, requirement: str, *words: str, contract: str = "kubeflow-docs") -> None:
+        """The requirement is met."""
+        self._must_be(Verdict.PASS, requirement, words, contract)
+
+    def fails(self, requirement: str, *words: str, contract: str = "kubeflow-docs") -> None:
+        """The requirement is violated, and what was seen is told in these words."""
+        self._must_be(Verdict.FAIL, requirement, words, contract)
+
+    def is_unknown(self, requirement: str, *words: str, contract: str = "kubeflow-docs") -> None:
+        """The evidence decides nothing, for the reason that these words give."""
+        self._must_be(Verdict.UNKNOWN, requirement, words, contract)
+
+    def _must_be(self, wanted: Verdict, requirement: str, words: tuple[str, ...], contract: str) -> None:
+        found = self.judge(requirement, contract)
+        assert found.verdict is wanted, f"{requirement} is {found.verdict}, not {wanted}: {found.seen}"
+        missing = [word for word in words if word not in found.seen]
+        assert not missing, f"{missing} is not in {found.seen!r}"
 
     # --- the harness -------------------------------------------------------------------------------------------
 
@@ -217,20 +245,21 @@ class Story:
         """The operator makes conditions True by the documented rules, and writes the status."""
         for name in names:
             if not self.is_true(name):
-                self._make_true(name)
+                self.turns(name)
         self.status.setdefault("startTime", self.timestamp())
         if any(name in ENDS for name in names):
             self.status.setdefault("completionTime", self.timestamp())
         return self.write(replicaStatuses=self.counts())
 
-    def _make_true(self, name: str) -> None:
+    def turns(self, name: str) -> Self:
+        """A condition becomes True by the documented rules; nothing is written yet."""
         if name in ACTIVE:
             self.drop(*ACTIVE)
         if name in ENDS:
             for condition in self.conditions():
                 if condition["type"] in ACTIVE:
                     condition |= {"status": "False", "lastTransitionTime": self.timestamp()}
-        self.put(name)
+        return self.put(name)
 
     def counts(self) -> Json:
         """replicaStatuses as the pods are."""

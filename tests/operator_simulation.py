@@ -50,16 +50,14 @@ class SimulatedStory(Story):
     """A story whose operator writes its status in a style of its own."""
 
     def __init__(self, scenario: Scenario, style: Style, timeouts: Timeouts) -> None:
-        super().__init__(
-            scenario, timeouts=timeouts, generation=style.generation, has_services=style.has_services
-        )
+        super().__init__(scenario, timeouts=timeouts, generation=style.generation, has_services=style.has_services)
         self.style = style
 
     def says(self, *names: str) -> Self:
         """Makes conditions True, as the style has it."""
         for name in names:
             if not self.is_true(name):
-                self._make_true(name)
+                self.turns(name)
         ends = any(name in ENDS for name in names)
         if ends or not self.style.starts_late:
             self.status.setdefault("startTime", self.timestamp())
