@@ -210,15 +210,16 @@ class Replay:
         return self._normalised_text(value, name) if isinstance(value, str) else value
 
     def _in_order(self, body: Any) -> Any:
-        """A refusal with its causes sorted, if it is one of a custom resource: Go tells them in any order."""
-        details = body.get("details") or {} if isinstance(body, dict) else {}
-        causes = details.get("causes") or []
-        if details.get("group") != "${group}" or len(causes) < 2:
+        """A refusal with its causes sorted and told once each: Kubernetes does neither."""
+        causes = (body.get("details") or {}).get("causes") if isinstance(body, dict) else None
+        if not causes or "field" not in causes[0]:
             return body
-        causes = sorted(causes, key=lambda cause: (cause["field"], cause["message"]))
-        listed = ", ".join(f"{cause['field']}: {cause['message']}" for cause in causes)
-        message = body["message"].partition(" is invalid: ")[0] + f" is invalid: [{listed}]"
-        return {**body, "message": message, "details": {**details, "causes": causes}}
+        told = {(cause["field"], cause["message"]): cause for cause in causes}
+        causes = [told[place] for place in sorted(told)]
+        listed = [f"{cause['field']}: {cause['message']}" for cause in causes]
+        what = listed[0] if len(listed) == 1 else f"[{', '.join(listed)}]"
+        message = body["message"].partition(" is invalid: ")[0] + f" is invalid: {what}"
+        return {**body, "message": message, "details": {**body["details"], "causes": causes}}
 
     def _normalised_text(self, text: str, name: str) -> str:
         if name == "cells" and _AGE.fullmatch(text):
@@ -226,7 +227,7 @@ class Replay:
         if name in ("continue", "storageVersionHash"):
             return f"<{name}>" if text else ""
         for known, value in self._known.items():
-            if text == value or known in ("ns", "group", "generated"):
+            if text == value or known in ("ns", "group", "generated", "generated_widget"):
                 text = text.replace(value, f"${{{known}}}")
         if name == "resourceVersion" and text.isdigit():
             return "<version>"
@@ -235,6 +236,7 @@ class Replay:
         text = re.sub(r"(version: )\d+( \(\d+\)|, current: \d+)", r"\1<n>", text)
         text = re.sub(r"(ResourceVersion in (?:the precondition|record) )\(\d+\)", r"\1(<n>)", text)
         text = re.sub(r"0xc[0-9a-f]+", "<pointer>", text)
+        text = re.sub(r'(\\"resourceVersion\\":\\")\d+', r"\1<version>", text)
         if name in ("clusterIP", "clusterIPs", "cells"):
             text = re.sub(r"^10\.\d+\.\d+\.\d+$", "<address>", text)
         text = _UUID.sub("<uid>", text)
