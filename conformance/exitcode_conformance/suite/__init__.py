@@ -1,17 +1,27 @@
 """The pytest modules that users run: `pytest --pyargs exitcode_conformance`.
 
 A test function stands for a requirement and is named as it; the plugin gives it one case for each scenario, or group of
-scenarios, in which the requirement is judged. The fixture `judged` waits for the histories and lets the check judge.
+scenarios, in which the requirement is judged. The certification waits for the histories and lets the check judge.
 """
 
 from collections.abc import Callable
+from typing import Protocol
 
 import pytest
 
+from exitcode_conformance.plan import Case
 from exitcode_conformance.requirements import Requirement, by_group
 from exitcode_conformance.verdict import Judged, Verdict
 
-RequirementTest = Callable[[Judged], None]
+
+class Certification(Protocol):
+    """What a test needs of the session; the plugin's fixture of this name has it."""
+
+    def judged(self, case: Case) -> Judged:
+        """The judgement on a case; waits until its scenarios are complete."""
+
+
+RequirementTest = Callable[[Certification, Case], None]
 
 
 def requirement_tests(group: str) -> dict[str, RequirementTest]:
@@ -20,8 +30,8 @@ def requirement_tests(group: str) -> dict[str, RequirementTest]:
 
 
 def _test_of(requirement: Requirement) -> RequirementTest:
-    def test(judged: Judged) -> None:
-        must_be_met(requirement, judged)
+    def test(certification: Certification, exitcode_case: Case) -> None:
+        must_be_met(requirement, certification.judged(exitcode_case))
 
     test.__doc__ = requirement.sentence
     test.__test__ = True  # type: ignore[attr-defined] # this is how pytest takes a function whatever its name is
