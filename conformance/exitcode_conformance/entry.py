@@ -23,6 +23,12 @@ class Event(Frozen):
     object: dict[str, Any]
     """The object as the API server sent it, without metadata.managedFields."""
 
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The object's metadata; empty in a recording that somebody else wrote and that has none."""
+        found = self.object.get("metadata")
+        return found if isinstance(found, dict) else {}
+
 
 class Action(Frozen):
     """Something the harness (not the operator) did or noticed."""

@@ -337,9 +337,9 @@ def operator_act(event: Event, previous: Mapping[str, Any] | None) -> str | None
     `previous` is the object's last known version.
     """
     if event.resource in ("pods", "services") and event.verb == "ADDED":
-        return f"created {event.resource[:-1]} {event.object['metadata']['name']}"
+        return f"created {event.resource[:-1]} {event.metadata.get('name')}"
     if event.resource in BY_PLURAL and event.verb == "MODIFIED":
         before = (previous or {}).get("status")
         if event.object.get("status") != before:
-            return f"wrote the status of {event.object['metadata']['name']}"
+            return f"wrote the status of {event.metadata.get('name')}"
     return None

@@ -41,5 +41,5 @@ def in_order(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], Mapping[int, 
 def _revision(entry: Entry) -> int | None:
     if not isinstance(entry, Event) or entry.resource == "events":
         return None
-    version = str(entry.object["metadata"].get("resourceVersion", ""))
+    version = str(entry.metadata.get("resourceVersion", ""))
     return int(version) if version.isdecimal() else None

@@ -33,7 +33,7 @@ class RunRecord:
             self._look_for_a_witness(entry)
 
     def _look_for_a_witness(self, event: Event) -> None:
-        uid = str(event.object["metadata"].get("uid", ""))
+        uid = str(event.metadata.get("uid", ""))
         what = operator_act(event, self._last.get(uid))
         if what is not None:
             self._witnesses.append(Witness(seq=event.seq, time=event.time, scenario=event.scenario, what=what))

@@ -1,0 +1,128 @@
+"""The plan: what is run, what is not and why, before anything runs."""
+
+from dataclasses import replace
+from typing import get_args
+
+import pytest
+
+from exitcode_conformance.contract import load_contract
+from exitcode_conformance.plan import Case, Claims, build_plan
+from exitcode_conformance.registry import FEATURES, DuplicateRequirement, Feature, requirement
+from exitcode_conformance.requirements import REQUIREMENTS, by_group
+from exitcode_conformance.scenarios import SCENARIOS
+
+DOCS = load_contract("kubeflow-docs")
+EVERYTHING = Claims(kinds=("TFJob", "PyTorchJob"), features=tuple(FEATURES))
+CATALOGUE = {
+    "CLEAN": "05",
+    "EXIT": "01 02 03 04 06 07 09 12",
+    "IDENT": "01 02 03 04 05",
+    "INV": "03 04 05 06 08",
+    "RESTART": "01 02 03 04 05 06 07 08 10",
+    "STATE": "01 03 04 05 07 09 12",
+}
+
+
+def plan(claims: Claims = EVERYTHING, contract: str = "kubeflow-docs") -> dict[str, Case]:
+    """The cases of the core profile by their names."""
+    cases = build_plan(claims=claims, contract=load_contract(contract), profile="core")
+    assert len({case.name for case in cases}) == len(cases), "a name stands for one case"
+    return {case.name: case for case in cases}
+
+
+def test_the_catalogue_of_the_first_wave_is_registered() -> None:
+    assert list(REQUIREMENTS) == [f"{g}-{n}" for g, numbers in CATALOGUE.items() for n in numbers.split()]
+    for found in REQUIREMENTS.values():
+        assert found.sentence.endswith(".")
+        assert found.source
+        assert found.feature in FEATURES
+        assert (found.check is None) != (found.compare is None)
+        assert (found.applies is None) == (found.check is None)
+        assert (found.group_by is None) == (found.compare is None)
+    assert set(FEATURES) == set(get_args(Feature))
+
+
+def test_a_duplicate_requirement_is_refused() -> None:
+    known = REQUIREMENTS["EXIT-01"]
+    assert known.check is not None
+    assert known.applies is not None
+    with pytest.raises(DuplicateRequirement, match="EXIT-01"):
+        requirement("EXIT-01", "x.", feature="identity", source="s", applies=known.applies)(known.check)
+
+
+def test_groups_are_found_by_name() -> None:
+    assert [r.id for r in by_group("CLEAN")] == ["CLEAN-05"]
+    assert by_group("NONE") == ()
+
+
+def test_cases_have_readable_names_and_every_one_is_run_where_all_is_claimed() -> None:
+    cases = plan()
+    assert cases["EXIT-03[tfjob-worker-exit137-worker1]"].scenarios == ("tfjob-worker-exit137-worker1",)
+    assert {case.planned for case in cases.values()} == {"run"}
+    assert {case.reason for case in cases.values()} == {None}
+
+
+def test_a_plan_is_the_same_each_time() -> None:
+    assert list(plan()) == list(plan())
+    assert [case.requirement for case in plan().values()] == sorted(case.requirement for case in plan().values())
+
+
+def test_a_code_belongs_to_one_requirement_of_its_class() -> None:
+    for contract in ("kubeflow-docs", "kubeflow-api"):
+        judged: dict[str, list[str]] = {}
+        for case in plan(contract=contract).values():
+            if case.requirement in ("EXIT-01", "EXIT-02", "EXIT-03", "EXIT-04"):
+                judged.setdefault(case.subject, []).append(case.requirement)
+        assert all(len(found) == 1 for found in judged.values())
+    assert "EXIT-02[tfjob-worker-exit139-worker1]" in plan()
+    assert "EXIT-03[tfjob-worker-exit139-worker1]" in plan(contract="kubeflow-api")
+
+
+def test_what_is_not_claimed_is_shown_apart_with_the_reason() -> None:
+    cases = plan(EVERYTHING.model_copy(update={"features": ("identity",)}))
+    assert cases["IDENT-01[tftest]"].planned == "run"
+    left_out = cases["EXIT-03[tfjob-worker-exit137-worker1]"]
+    assert left_out.planned == "not-supported"
+    assert left_out.reason == "the operator does not claim the feature restart-policy-exit-code"
+    assert cases["EXIT-06[exit137]"].planned == "not-supported"
+
+
+def test_a_kind_that_is_not_claimed_is_in_no_comparison() -> None:
+    cases = plan(EVERYTHING.model_copy(update={"kinds": ("PyTorchJob",)}))
+    left_out = cases["IDENT-01[tftest]"]
+    assert (left_out.planned, left_out.reason) == ("not-supported", "the operator does not claim the kind TFJob")
+    assert all(name.startswith("pytorchjob-") for name in cases["EXIT-06[exit137]"].scenarios)
+    assert "EXIT-07[tfjob-worker-exit137]" not in cases
+
+
+def test_comparisons_bring_together_what_their_sentences_say() -> None:
+    cases = plan()
+    same_code = cases["EXIT-06[exit137]"].scenarios
+    assert {SCENARIOS[s].kind for s in same_code} == {"TFJob", "PyTorchJob"}
+    assert "tfjob-ps-exit137-ps1-worker3" in same_code
+    same_type = cases["EXIT-07[tfjob-worker-exit1]"].scenarios
+    assert "tfjob-worker-exit1-sibling0-worker3" in same_type
+    assert "tfjob-worker1-exit1-chief1-worker2" in same_type
+    for case in cases.values():
+        if case.requirement == "EXIT-09":
+            first = [SCENARIOS[s].outcome_of(SCENARIOS[s].target or "", 1).kind for s in case.scenarios]
+            assert set(first) == {"exit", "signal"}, case.name
+    assert all(len(case.scenarios) >= 2 for case in cases.values() if case.requirement in ("EXIT-06", "EXIT-07"))
+
+
+def test_a_group_too_small_to_compare_is_no_case() -> None:
+    one = {"tfjob-worker-exit137-worker1": SCENARIOS["tfjob-worker-exit137-worker1"]}
+    cases = build_plan(claims=EVERYTHING, contract=DOCS, profile="core", scenarios=one)
+    assert not {"EXIT-06", "EXIT-07", "EXIT-09"} & {case.requirement for case in cases}
+
+
+def test_the_extended_profile_holds_the_core() -> None:
+    later = {"IDENT-01": replace(REQUIREMENTS["IDENT-01"], profile="extended"), "EXIT-03": REQUIREMENTS["EXIT-03"]}
+    core = build_plan(claims=EVERYTHING, contract=DOCS, profile="core", requirements=later)
+    extended = build_plan(claims=EVERYTHING, contract=DOCS, profile="extended", requirements=later)
+    assert {case.requirement for case in core} == {"EXIT-03"}
+    assert {case.requirement for case in extended} == {"EXIT-03", "IDENT-01"}
+
+
+def test_nothing_to_run_is_an_empty_plan() -> None:
+    assert build_plan(claims=EVERYTHING, contract=DOCS, profile="core", scenarios={}) == ()
