@@ -113,9 +113,31 @@ def test_allure_has_labels_parameters_and_the_time_line(good: Path) -> None:
     assert {"name": "feature", "value": "restart-policy-exit-code"} in one["labels"]
     assert any(label["name"] == "story" and label["value"].startswith("EXIT-03 ") for label in one["labels"])
     assert {p["name"] for p in one["parameters"]} >= {"operator", "cluster", "scenario"}
-    text = (good / "allure-results" / one["attachments"][0]["source"]).read_text()
+    attachment = good / "allure-results" / one["attachments"][0]["source"]
+    text = attachment.read_text()
     assert "tfjob-worker-exit137-worker1" in text
     assert "Restarting" in text
+
+
+def test_allure_pytest_writes_the_same_for_plain_pytest(bad: Path, tmp_path: Path) -> None:
+    result = plain_pytest(bad / "recording.jsonl", "-k", "EXIT-02 and exit1-", "--alluredir", "allure", folder=tmp_path)
+    assert result.returncode == 1
+    (path,) = (tmp_path / "allure").glob("*-result.json")
+    one = json.loads(path.read_text())
+    ours = next(
+        r
+        for p in (bad / "allure-results").glob("*-result.json")
+        if (r := json.loads(p.read_text()))["name"] == one["name"]
+    )
+    assert one["name"] == "EXIT-02[tfjob-worker-exit1-worker1]"
+    assert one["status"] == ours["status"] == "failed"
+    named = [
+        {label["name"]: label["value"] for label in r["labels"] if label["name"] in ("feature", "story", "level")}
+        for r in (one, ours)
+    ]
+    assert named[0] == named[1]
+    assert {p["name"] for p in one["parameters"]} >= {"operator", "cluster", "scenario"}
+    assert "Restarting" in (tmp_path / "allure" / one["attachments"][0]["source"]).read_text()
 
 
 def test_judged_again_from_the_recording_everything_comes_out_the_same(good: Path, bad: Path, tmp_path: Path) -> None:
