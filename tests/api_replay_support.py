@@ -211,9 +211,9 @@ class Replay:
 
     def _in_order(self, body: Any) -> Any:
         """A refusal with its causes sorted and told once each: Kubernetes does neither."""
-        causes = (body.get("details") or {}).get("causes") if isinstance(body, dict) else None
-        if not causes or "field" not in causes[0]:
+        if not isinstance(body, dict) or body.get("reason") != "Invalid" or not body["details"].get("causes"):
             return body
+        causes = body["details"]["causes"]
         told = {(cause["field"], cause["message"]): cause for cause in causes}
         causes = [told[place] for place in sorted(told)]
         listed = [f"{cause['field']}: {cause['message']}" for cause in causes]
