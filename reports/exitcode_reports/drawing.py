@@ -6,7 +6,6 @@ from typing import Literal
 from exitcode_conformance.entry import Action, Entry
 from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.verdict import Verdict
-
 from exitcode_reports.summary import gravest
 from exitcode_reports.timeline import Mark, PodLife, StateSpan, Timeline
 

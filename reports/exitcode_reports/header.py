@@ -2,10 +2,11 @@
 
 from typing import Literal
 
+from pydantic import AwareDatetime, Field
+
 from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.timeouts import Timeouts
-from pydantic import AwareDatetime, Field
 
 FORMAT: Literal[1] = 1
 """The version of the format that this module writes, and the only one that it reads."""

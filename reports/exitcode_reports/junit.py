@@ -10,7 +10,6 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from exitcode_conformance.entry import Entry
 from exitcode_conformance.verdict import Verdict
-
 from exitcode_reports.printable import printable
 from exitcode_reports.recording import Recording
 from exitcode_reports.results import CaseResult

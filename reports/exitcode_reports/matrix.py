@@ -6,7 +6,6 @@ from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.kinds import KINDS
 from exitcode_conformance.scenario import Scenario, SignalOutcome, outcome_code
 from exitcode_conformance.verdict import Verdict
-
 from exitcode_reports.header import Header
 from exitcode_reports.results import CaseResult
 from exitcode_reports.summary import gravest

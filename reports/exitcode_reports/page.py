@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from exitcode_conformance.entry import Entry, Event
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.verdict import Verdict
-
 from exitcode_reports.drawing import Drawing, draw
 from exitcode_reports.matrix import Matrix, matrix_of
 from exitcode_reports.plot import told

@@ -6,12 +6,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any
 
-from exitcode_conformance.entry import Action, Entry, Event, VerdictLine
-from exitcode_conformance.frozen import Frozen
-from exitcode_conformance.verdict import Verdict
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic_core import from_json
 
+from exitcode_conformance.entry import Action, Entry, Event, VerdictLine
+from exitcode_conformance.frozen import Frozen
+from exitcode_conformance.verdict import Verdict
 from exitcode_reports.header import (
     FORMAT,
     ClusterIdentity,

@@ -12,11 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from pydantic_core import PydanticSerializationError, from_json, to_json
+
 from exitcode_conformance.entry import Action, Event, VerdictLine, WatchVerb
 from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.verdict import Verdict
-from pydantic_core import PydanticSerializationError, from_json, to_json
-
 from exitcode_reports.header import Footer, Header
 from exitcode_reports.recording_error import RecordingError, SecretRefused
 

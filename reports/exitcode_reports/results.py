@@ -6,7 +6,6 @@ from enum import IntEnum
 from exitcode_conformance.entry import VerdictLine
 from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.verdict import Verdict
-
 from exitcode_reports.header import PlannedCase
 from exitcode_reports.recording import Recording
 

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 
 from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.verdict import Verdict
-
 from exitcode_reports.header import Header, Level
 from exitcode_reports.recording import Recording
 from exitcode_reports.results import CaseResult, Overall, case_results, overall_of

@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable
 from typing import Any
 
 from exitcode_conformance.entry import Action, Entry, Event
-
 from exitcode_reports.printable import printable
 from exitcode_reports.timeline import is_job, items, job_state, mapping, text, until_complete, value, whole
 

@@ -4,13 +4,13 @@ Where the output is not a terminal there are no boxes and no colours, so that a 
 
 from collections.abc import Iterable
 
-from exitcode_conformance.verdict import Verdict
 from rich import box
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from exitcode_conformance.verdict import Verdict
 from exitcode_reports.printable import printable
 from exitcode_reports.recording import Recording
 from exitcode_reports.results import CaseResult, Overall
