@@ -5,7 +5,6 @@ counter over all of them. It is honest by default: what is not said otherwise is
 Every method tells what happens at `now`; `wait` lets time pass.
 """
 
-import copy
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -46,6 +45,13 @@ class Pod:
     object: Json
     runs: int = 0
     """How many containers it has started."""
+
+
+def copied(value: Any) -> Any:
+    """A copy of what JSON can say, all the way down."""
+    if isinstance(value, dict):
+        return {key: copied(part) for key, part in value.items()}
+    return [copied(part) for part in value] if isinstance(value, list) else value
 
 
 def story(scenario: str, **options: Any) -> "Story":
@@ -103,7 +109,7 @@ class Story:
         self.now += TICK
         item["metadata"]["resourceVersion"] = str(next(self._revisions))
         if resource in self._held:
-            self._kept.append((resource, verb, copy.deepcopy(item)))
+            self._kept.append((resource, verb, copied(item)))
         else:
             self._record(resource, verb, item, self.scenario.id if scenario == "" else scenario)
         return self
@@ -116,7 +122,7 @@ class Story:
                 scenario=scenario,
                 resource=resource,
                 verb=verb,
-                object=copy.deepcopy(item),
+                object=copied(item),
             )
         )
 
@@ -238,7 +244,7 @@ class Story:
             self.status[name] = value
             if value is None:
                 del self.status[name]
-        self.job["status"] = copy.deepcopy(self.status)
+        self.job["status"] = copied(self.status)
         return self.event(self.kind.plural, "MODIFIED", self.job)
 
     def says(self, *names: str) -> Self:
@@ -335,7 +341,7 @@ class Story:
     def create(self, *replicas: str, manifest: Json | None = None) -> Self:
         """The operator creates pods; `manifest` is one that is not as it should be."""
         for replica in replicas:
-            item = copy.deepcopy(manifest) if manifest is not None else self.manifest(replica)
+            item = copied(manifest) if manifest is not None else self.manifest(replica)
             item["metadata"] |= {"uid": f"pod-{next(self._uids)}", "namespace": "run"}
             item["status"] = {"phase": "Pending"}
             self.pods[item["metadata"]["name"]] = Pod(object=item)
@@ -376,6 +382,7 @@ class Story:
     def ends(self, replica: str, code: int, *, phase: str | None = None) -> Self:
         """The training container ends; the phase follows from the pod's restartPolicy unless it is given."""
         pod = self.pod(replica)
+        pod.runs = max(pod.runs, 1)
         policy = pod.object["spec"].get("restartPolicy", "Always")
         again = policy == "Always" or (policy == "OnFailure" and code != 0)
         phase = phase or ("Running" if again else "Failed" if code else "Succeeded")

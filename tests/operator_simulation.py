@@ -13,6 +13,7 @@ from history_builder import ENDS, Generation, Json, Story
 
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.history import History
+from exitcode_conformance.run_record import RunRecord
 from exitcode_conformance.scenario import ExitOutcome, RunUntilStopped, Scenario, SignalOutcome, outcome_code
 from exitcode_conformance.success_rule import deciding_replicas
 from exitcode_conformance.timeouts import Timeouts
@@ -93,6 +94,8 @@ class Simulation:
         self.story = SimulatedStory(scenario, style, timeouts)
         self.agenda: list[tuple[float, int, Callable[[], None]]] = []
         self.order = count()
+        self.record = RunRecord(scenarios={scenario.id: scenario}, timeouts=timeouts)
+        self.recorded = 0
         self.attempts: dict[str, int] = {}
         self.restarts = 0
         self.ended = False
@@ -117,13 +120,20 @@ class Simulation:
                 function()
             else:
                 story.now = wake_at
-        return story.history()
+        return self.history()
+
+    def history(self) -> History:
+        """The history as far as it has come."""
+        for entry in self.story.entries[self.recorded :]:
+            self.record.add(entry)
+        self.recorded = len(self.story.entries)
+        return self.record.history(self.scenario.id)
 
     def drive(self, driver: ScenarioDriver) -> bool:
         """Lets the driver look at what there is; whether there is more to come."""
         story = self.story
         while True:
-            history = story.history()
+            history = self.history()
             if driver.outcomes_due(history):
                 story.act("set-outcome", detail={"attempts": dict(driver.next_attempt)})
                 self.attempts |= driver.next_attempt
