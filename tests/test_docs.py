@@ -19,6 +19,7 @@ from exitcode_conformance.entry import Action, Event, VerdictLine
 from exitcode_conformance.kinds import KINDS
 from exitcode_conformance.pods import LABEL_GENERATIONS
 from exitcode_conformance.registry import FEATURES
+from exitcode_conformance.requirements import REQUIREMENTS
 from exitcode_conformance.timeouts import Timeouts
 from exitcode_conformance.verdict import Verdict
 from exitcode_fixtures.clusters.address import parse_address
@@ -332,3 +333,9 @@ def test_the_pictures_of_the_report_are_there() -> None:
     assert "docs/report.png" in pictures
     for picture in pictures:
         assert (ROOT / picture).read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_every_requirement_is_listed() -> None:
+    text = read("docs/requirements.md")
+    assert set(re.findall(r"\b[A-Z]+-\d\d\b", text)) >= set(REQUIREMENTS)
+    assert not [one.id for one in REQUIREMENTS.values() if one.sentence not in " ".join(text.split())]
