@@ -21,6 +21,7 @@ import yaml
 from embedded_support import embedded_process
 from kubernetes import client, config, watch
 
+MERGE = {"Content-Type": "application/merge-patch+json"}
 CRD = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -169,6 +170,40 @@ def test_the_official_client_handles_custom_objects(official: client.ApiClient, 
     custom.delete_namespaced_custom_object(*place, "one")
 
 
+@pytest.mark.parametrize(
+    ("group", "version"), [("scheduling.volcano.sh", "v1beta1"), ("scheduling.x-k8s.io", "v1alpha1")]
+)
+def test_pod_groups_are_ordinary_custom_resources(raw: Raw, group: str, version: str) -> None:
+    spec = {"type": "object", "properties": {"minMember": {"type": "integer", "format": "int32"}}}
+    status = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": spec, "status": status}}
+    columns = [{"name": "MinMember", "type": "integer", "jsonPath": ".spec.minMember"}]
+    served = {"name": version, "served": True, "storage": True, "subresources": {"status": {}}}
+    definition = {
+        **CRD,
+        "metadata": {"name": f"podgroups.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": "podgroups", "kind": "PodGroup", "shortNames": ["pg"]},
+            "versions": [{**served, "schema": {"openAPIV3Schema": schema}, "additionalPrinterColumns": columns}],
+        },
+    }
+    assert raw.send("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)[0] == 201
+    place = f"/apis/{group}/{version}/namespaces/default/podgroups"
+    body = {
+        "apiVersion": f"{group}/{version}",
+        "kind": "PodGroup",
+        "metadata": {"name": "job"},
+        "spec": {"minMember": 4},
+    }
+    assert raw.send("POST", place, body)[0] == 201
+    code, said = raw.send("PATCH", f"{place}/job/status", {"status": {"phase": "Inqueue"}}, **MERGE)
+    assert (code, said["status"], said["metadata"]["generation"]) == (200, {"phase": "Inqueue"}, 1)
+    table = raw.send("GET", place, Accept="application/json;as=Table;v=v1;g=meta.k8s.io")[1]
+    assert table["rows"][0]["cells"] == ["job", 4]
+
+
 # Rules that the replayed script cannot ask a shared cluster about
 
 
@@ -228,9 +263,6 @@ def test_an_expired_page_is_gone(tmp_path: Path) -> None:
         code, line = raw.send("GET", f"{place}?watch=1&resourceVersion={version}")
         assert (code, line["type"], line["object"]["code"]) == (200, "ERROR", 410)
         raw.close()
-
-
-MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
 def test_a_watch_ends_with_a_bookmark_where_it_was_asked_for(raw: Raw) -> None:
