@@ -5,9 +5,10 @@ from pathlib import Path
 from xml.etree.ElementTree import Element, fromstring
 
 import pytest
+from recording_support import HOSTILE, recorded, scenarios
+
 from exitcode_reports.junit import render_junit
 from exitcode_reports.recording import OperatorIdentity
-from recording_support import HOSTILE, recorded, scenarios
 
 KNOWN = scenarios([0, 126, 137])
 NAMES = list(KNOWN)

@@ -5,7 +5,7 @@ recorded anew there (Kubernetes 1.20 with containerd, about 10 minutes) before i
 
 Kept differences, with their reasons:
 - A container that ends at once: a kubelet, which looks once a second, may never show it Running; the node always does.
-- After an end that is not restarted yet, a kubelet takes some seconds to say CrashLoopBackOff; the node says so at once.
+- After an end that is not restarted yet, a kubelet takes seconds to say CrashLoopBackOff; the node says so at once.
 - A pod deleted in its init container: kubelet 1.20 says ContainerStatusUnknown (see `node_cases`).
 - KUBERNETES_SERVICE_HOST and its kin are not set: nothing would answer there.
 - A missing ConfigMap or Secret is looked for once a second.

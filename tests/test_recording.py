@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recording_support import HOSTILE, STARTED, header, make_recording, planned, scenarios
+
 from exitcode_conformance.entry import VerdictLine
 from exitcode_reports.recording import RecordingError, RecordingWriter, SecretRefused, read_recording
-from recording_support import HOSTILE, STARTED, header, make_recording, planned, scenarios
 
 KNOWN = scenarios([1, 137])
 FIRST = next(iter(KNOWN))

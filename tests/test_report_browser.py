@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 from browser_support import browser, visit
+from recording_support import HOSTILE, recorded, scenarios
+
 from exitcode_reports.html import render_html
 from exitcode_reports.recording import OperatorIdentity
-from recording_support import HOSTILE, recorded, scenarios
 
 PROGRAM = browser()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no chromium on this machine")

@@ -7,10 +7,11 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from recording_support import HOSTILE, header, make_recording, recorded, scenarios
+
 from exitcode_reports.html import render_html
 from exitcode_reports.recording import ClusterIdentity, OperatorIdentity, RecordingError, read_recording
 from exitcode_reports.reports import write_reports
-from recording_support import HOSTILE, header, make_recording, recorded, scenarios
 
 KNOWN = scenarios([0, 126, 137])
 NAMES = list(KNOWN)

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
+from recording_support import planned, recorded, scenarios
+
 from exitcode_conformance.verdict import Verdict
 from exitcode_reports.header import Level
 from exitcode_reports.results import CaseResult, Overall, case_results, overall, overall_of
 from exitcode_reports.summary import summarise
-from recording_support import planned, recorded, scenarios
 
 KNOWN = scenarios([0, 126, 137])
 NAMES = list(KNOWN)

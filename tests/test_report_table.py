@@ -4,10 +4,11 @@ import re
 from io import StringIO
 from pathlib import Path
 
-from exitcode_reports.recording import OperatorIdentity, Recording
-from exitcode_reports.verdict_table import print_verdicts
 from recording_support import HOSTILE, recorded, scenarios
 from rich.console import Console
+
+from exitcode_reports.recording import OperatorIdentity, Recording
+from exitcode_reports.verdict_table import print_verdicts
 
 KNOWN = scenarios([0, 126, 137])
 NAMES = list(KNOWN)

@@ -4,12 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recording_support import recorded, scenarios
+
 from exitcode_conformance.entry import Action, Entry, Event, WatchVerb
 from exitcode_conformance.verdict import Verdict
 from exitcode_reports.drawing import WIDTH, draw
 from exitcode_reports.text_timeline import text_timeline
 from exitcode_reports.timeline import extract
-from recording_support import recorded, scenarios
 
 NAME = "tf-ps1-w3-worker-exit137"
 

@@ -1,7 +1,7 @@
 """Allure's results, written from the recording: one file a case, and one attachment a scenario that its cases share.
 
-allure-pytest writes the same while tests run, for whoever calls pytest with `--alluredir`; but it keeps a file for every
-fixture of every case and a copy of the time line for each, and takes longer than the run itself.
+allure-pytest writes the same while tests run, for whoever calls pytest with `--alluredir`; but it keeps a file for
+every fixture of every case and a copy of the time line for each, and takes longer than the run itself.
 """
 
 import hashlib
