@@ -1,10 +1,12 @@
 """The controller as a process: options, what is said when it cannot start, and a clean end on a signal.
 
 Standard output gets one line, `ready`, when everything has been listed and is followed; the log goes to
-standard error. Exit status: 0 after SIGTERM or SIGINT, 3 if the cluster cannot be used, 4 for wrong options.
+standard error. Exit status: 0 after SIGTERM or SIGINT, 3 if the cluster cannot be used, 4 for wrong options,
+1 for a fault of its own.
 """
 
 import argparse
+import json
 import logging
 import os
 import signal
@@ -23,7 +25,9 @@ from exitcode_reference_controller.informer import CannotList
 from exitcode_reference_controller.kinds import GROUP, KINDS
 from exitcode_reference_controller.mutants import VARIANTS
 
-_CLUSTER_UNUSABLE, _USAGE = 3, 4
+log = logging.getLogger(__name__)
+
+_BROKEN, _CLUSTER_UNUSABLE, _USAGE = 1, 3, 4
 _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
 
 
@@ -35,6 +39,10 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the controller until it is told to stop; answers with the exit status."""
     options = _parser().parse_args(arguments)
+    if options.list_variants:
+        print(json.dumps([{"name": v.name, "sentence": v.sentence} for v in VARIANTS.values()], indent=2))
+        return 0
+    variant = VARIANTS[options.variant]
     logging.basicConfig(
         stream=sys.stderr,
         level=options.log_level.upper(),
@@ -50,14 +58,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: stopped.set())
+    threading.excepthook = _end_with_thread
     connections = options.workers + len(kinds) + 4
     api = Api(configuration, connections=connections)
     controller = Controller(
         api,
-        VARIANTS[options.variant].reconciler(),
+        variant.reconciler(),
         kinds=kinds,
         namespace=options.namespace,
         workers=options.workers,
+        slowness=variant.slowness,
     )
     try:
         controller.start()
@@ -69,6 +79,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     stopped.wait()
     controller.stop()
     return 0
+
+
+def _end_with_thread(ended: threading.ExceptHookArgs) -> None:
+    """A controller that has lost a thread would go on half alive; it ends, so that whoever started it can see it."""
+    log.critical(
+        "a thread has ended", exc_info=(ended.exc_type, ended.exc_value or ended.exc_type(), ended.exc_traceback)
+    )
+    os._exit(_BROKEN)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -85,8 +103,9 @@ def _parser() -> argparse.ArgumentParser:
         default="reference",
         choices=sorted(VARIANTS),
         metavar="NAME",
-        help="which controller to be: " + ", ".join(VARIANTS),
+        help="which controller to be; --list-variants names all",
     )
+    parser.add_argument("--list-variants", action="store_true", help="print name and sentence of each as JSON, and end")
     parser.add_argument("--workers", type=_positive, default=4, metavar="N", help="jobs worked on at one time")
     parser.add_argument(
         "--kinds", type=_kinds, default="TFJob,PyTorchJob", metavar="KIND,…", help="of: " + ", ".join(KINDS)

@@ -33,6 +33,7 @@ from exitcode_reference_controller.plan import (
 )
 from exitcode_reference_controller.reconcile import Reconciler
 from exitcode_reference_controller.recorder import Recorder
+from exitcode_reference_controller.slowness import Pace, Slowness
 from exitcode_reference_controller.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -75,11 +76,13 @@ class Controller:
         kinds: Mapping[str, JobKind],
         namespace: str | None,
         workers: int,
+        slowness: Slowness | None = None,
     ) -> None:
-        """`namespace` None: all of them."""
+        """`namespace` None: all of them. `slowness` is for variants; None: everything is done at once."""
         self._api = api
         self._reconciler = reconciler
         self._kinds = dict(kinds)
+        self._pace = Pace(slowness) if slowness is not None else None
         self._queue: WorkQueue[Key] = WorkQueue()
         self._recorder = Recorder(api)
         self._rejections: dict[Key, tuple[str, str]] = {}
@@ -161,7 +164,7 @@ class Controller:
         kind, bucket = self._kinds[key.kind], (key.namespace, key.name)
         job = self._jobs[key.kind].store.get(*bucket)
         if job is None:
-            self._rejections.pop(key, None)
+            self._forget(key)
             return
         rejected_uid, rejection = self._rejections.get(key, ("", ""))
         plan = self._reconciler.reconcile(
@@ -174,9 +177,18 @@ class Controller:
                 rejection=rejection if rejected_uid == job["metadata"]["uid"] else None,
             ),
         )
+        if self._pace is not None:
+            plan, again = self._pace.apply(key, job, plan)
+            if again is not None:
+                self._queue.add_after(key, again)
         self._carry_out(key, kind, job, plan)
         if plan.wake_at is not None:
             self._queue.add_after(key, (plan.wake_at - datetime.now(UTC)).total_seconds())
+
+    def _forget(self, key: Key) -> None:
+        self._rejections.pop(key, None)
+        if self._pace is not None:
+            self._pace.forget(key)
 
     def _carry_out(self, key: Key, kind: JobKind, job: Thing, plan: Plan) -> None:
         written = self._write_ledger(key, kind, job, plan)
@@ -233,7 +245,7 @@ class Controller:
         if (
             now["metadata"]["uid"] != job["metadata"]["uid"]
             or "deletionTimestamp" in now["metadata"]
-            or self._reconciler.has_ended(now.get("status") or {})
+            or not self._reconciler.admits_pods(now.get("status") or {})
         ):
             raise Outdated("the job is not to be run any more")
 
@@ -285,5 +297,7 @@ class Controller:
     def _announce(
         self, kind: JobKind, job: Thing, event_type: Literal["Normal", "Warning"], reason: str, message: str, key: str
     ) -> None:
+        if not self._reconciler.is_told(reason):
+            return
         announcement = Announcement(type=event_type, reason=reason, message=message, key=key)
         self._recorder.tell(kind, job, announcement)

@@ -6,7 +6,7 @@ restarts go before creations; and a restart is a deletion in one pass and, once 
 creation in a later one.
 
 `Reconciler` is made of small rules, each in the module of its subject: `identity`, `manifests`, `standing`,
-`status`, `limits`. A variant (`mutants.py`) overrides one of them.
+`status`, `limits`. A variant (package `mutants`) overrides one of them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -229,6 +229,16 @@ class Reconciler(Manifests, Standings, Statuses, Limits):
         """Whether a pod outlives its job. One that is pending would run later, and counts as running."""
         phase = pod.get("status", {}).get("phase", "Pending")
         return job.run_policy.clean_pod_policy == "Running" and phase not in _UNFINISHED_PHASES
+
+    # ---- what the controller asks while it carries a plan out -----------------------------------------------
+
+    def admits_pods(self, status: Thing) -> bool:
+        """Whether pods and services may still be created for a job of this status."""
+        return not self.has_ended(status)
+
+    def is_told(self, reason: str) -> bool:  # noqa: ARG002
+        """Whether the controller records an event of its own, such as SuccessfulCreatePod."""
+        return True
 
     # ---- what is announced ---------------------------------------------------------------------------------
 
