@@ -5,34 +5,29 @@ counter over all of them. It is honest by default: what is not said otherwise is
 Every method tells what happens at `now`; `wait` lets time pass.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import Any, Literal, Self
+from typing import Any, Self
+
+from job_objects import Generation, JobObjects, Json, copied
 
 from exitcode_conformance.contract import contract_ids, load_contract
 from exitcode_conformance.entry import Action, Entry, Event, WatchVerb
 from exitcode_conformance.history import History
 from exitcode_conformance.judge import judge
-from exitcode_conformance.kinds import KINDS
 from exitcode_conformance.plan import Case
-from exitcode_conformance.pods import LABEL_GENERATIONS
 from exitcode_conformance.run_record import RunRecord
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.scenarios import SCENARIOS
-from exitcode_conformance.success_rule import deciding_replicas
 from exitcode_conformance.timeouts import Timeouts
 from exitcode_conformance.verdict import Judgement, Verdict
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 TICK = 0.01
 """Seconds between two events that follow each other."""
-Json = dict[str, Any]
-Generation = Literal["v1.6", "v1.0", "v0.5", "v1.4"]
-LABELS: Mapping[Generation, tuple[int, ...]] = {"v1.6": (0,), "v1.0": (1,), "v0.5": (2,), "v1.4": (0, 1)}
 CONTRACTS = {name: load_contract(name) for name in contract_ids()}
 ACTIVE = ("Running", "Restarting")
 ENDS = ("Succeeded", "Failed")
@@ -47,13 +42,6 @@ class Pod:
     """How many containers it has started."""
 
 
-def copied(value: Any) -> Any:
-    """A copy of what JSON can say, all the way down."""
-    if isinstance(value, dict):
-        return {key: copied(part) for key, part in value.items()}
-    return [copied(part) for part in value] if isinstance(value, list) else value
-
-
 def story(scenario: str, **options: Any) -> "Story":
     """The story of a scenario of the suite."""
     return Story(SCENARIOS[scenario], **options)
@@ -66,7 +54,7 @@ def compare(requirement: str, *stories: "Story", contract: str = "kubeflow-docs"
     return judge(case, [s.history() for s in stories], CONTRACTS[contract])
 
 
-class Story:
+class Story(JobObjects):
     """One scenario's history in the making."""
 
     def __init__(
@@ -77,15 +65,12 @@ class Story:
         generation: Generation = "v1.6",
         has_services: bool = True,
     ) -> None:
-        self.scenario = scenario
-        self.kind = KINDS[scenario.kind]
+        super().__init__(scenario, generation)
         self.timeouts = timeouts or Timeouts()
-        self.generation: Generation = generation
         self.has_services = has_services
         self.now = 1.0
         self.entries: list[Entry] = []
         self.job: Json | None = None
-        self.job_uid = "job-1"
         self.pods: dict[str, Pod] = {}
         """By name: the pods that exist."""
         self.service_objects: dict[str, Json] = {}
@@ -284,59 +269,6 @@ class Story:
     def pod(self, replica: str) -> Pod:
         """The pod that stands for a replica."""
         return self.pods[f"{self.scenario.id}-{replica}"]
-
-    def labels(self, replica: str) -> dict[str, str]:
-        """The labels of a replica's pod."""
-        kind, _, index = replica.rpartition("-")
-        leaders = deciding_replicas(self.scenario)
-        if not any(g.type in self.kind.leaders for g in self.scenario.groups):
-            leaders = ("worker-0",)
-        result: dict[str, str] = {}
-        for keys in (LABEL_GENERATIONS[number] for number in LABELS[self.generation]):
-            operator = "kubeflow.org" if keys["operator"] == "group-name" else f"{self.kind.name.lower()}-controller"
-            result |= {keys["operator"]: operator, keys["job"]: self.scenario.id}
-            result |= {keys["type"]: kind, keys["index"]: index}
-            if replica in leaders:
-                result[keys["role"]] = "master"
-        return result
-
-    def owners(self) -> list[Json]:
-        """The ownerReferences of what belongs to the job."""
-        owner = {"apiVersion": self.kind.api_version, "kind": self.kind.name, "name": self.scenario.id}
-        return [{**owner, "uid": self.job_uid, "controller": True, "blockOwnerDeletion": True}]
-
-    def environment(self, replica: str) -> list[Json]:
-        """The variables by which the replicas find each other."""
-        kind, _, index = replica.rpartition("-")
-        if self.kind.name == "TFJob":
-            if self.scenario.pod_count() == 1:
-                return []
-            cluster = {
-                g.type.lower(): [
-                    f"{self.scenario.id}-{g.type.lower()}-{i}.run.svc:{self.kind.port}" for i in range(g.replicas)
-                ]
-                for g in self.scenario.groups
-            }
-            config = {"cluster": cluster, "task": {"type": kind, "index": int(index)}, "environment": "cloud"}
-            return [{"name": "TF_CONFIG", "value": json.dumps(config)}]
-        rank = 0 if kind == "master" else int(index) + 1
-        values = {
-            "MASTER_ADDR": f"{self.scenario.id}-master-0",
-            "MASTER_PORT": str(self.kind.port),
-            "WORLD_SIZE": str(self.scenario.pod_count()),
-            "RANK": str(rank),
-        }
-        return [{"name": name, "value": value} for name, value in values.items()]
-
-    def manifest(self, replica: str) -> Json:
-        """The pod that the operator creates for a replica, without what the API server adds."""
-        policy = self.scenario.group_of(replica).restart_policy
-        container = {"name": self.kind.container, "image": "busybox", "env": self.environment(replica)}
-        name = f"{self.scenario.id}-{replica}"
-        return {
-            "metadata": {"name": name, "labels": self.labels(replica), "ownerReferences": self.owners()},
-            "spec": {"restartPolicy": "Never" if policy == "ExitCode" else policy, "containers": [container]},
-        }
 
     def create(self, *replicas: str, manifest: Json | None = None) -> Self:
         """The operator creates pods; `manifest` is one that is not as it should be."""

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Literal, Self
 
-from history_builder import ENDS, Generation, Json, Story
+from history_builder import ENDS, Story
+from job_objects import Generation, Json
 
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.history import History

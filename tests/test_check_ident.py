@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, get_args
 
 import pytest
-from history_builder import Generation, Json, Story, story
+from history_builder import Story, story
+from job_objects import Generation, Json
 
 from exitcode_conformance.scenario import ReplicaGroup, Scenario
 

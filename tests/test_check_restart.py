@@ -4,7 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from history_builder import Json, Story, story
+from history_builder import Story, story
+from job_objects import Json
 
 from exitcode_conformance.scenario import ExitOutcome, ReplicaGroup, Scenario
 
