@@ -90,9 +90,11 @@ class SimulatedStory(Story):
 class Simulation:
     """One scenario, from its submission to its `complete`."""
 
+    story_class = SimulatedStory
+
     def __init__(self, scenario: Scenario, contract: Contract, style: Style, timeouts: Timeouts) -> None:
         self.scenario, self.contract, self.style, self.timeouts = scenario, contract, style, timeouts
-        self.story = SimulatedStory(scenario, style, timeouts)
+        self.story = self.story_class(scenario, style, timeouts)
         self.agenda: list[tuple[float, int, Callable[[], None]]] = []
         self.order = count()
         self.record = RunRecord(scenarios={scenario.id: scenario}, timeouts=timeouts)
@@ -199,12 +201,20 @@ class Simulation:
         elif self.ended:
             return
         elif code == 0:
-            deciding = [self.story.pod(r).object["status"]["phase"] for r in deciding_replicas(self.scenario)]
-            self.finish("Succeeded") if set(deciding) == {"Succeeded"} else self.story.says()
-        elif policy == "ExitCode" and self.contract.class_of(code).restarts:
+            self.finish("Succeeded") if self.is_successful() else self.story.says()
+        elif policy == "ExitCode" and self.is_retryable(code):
             self.restart(replica)
         else:
             self.finish("Failed")
+
+    def is_successful(self) -> bool:
+        """Whether those who decide have succeeded."""
+        deciding = [self.story.pod(r).object["status"]["phase"] for r in deciding_replicas(self.scenario)]
+        return set(deciding) == {"Succeeded"}
+
+    def is_retryable(self, code: int) -> bool:
+        """The class of a code under ExitCode."""
+        return self.contract.class_of(code).restarts
 
     def in_place(self, replica: str) -> None:
         """The kubelet restarts a container, at once or after a while, and the operator counts."""
