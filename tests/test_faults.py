@@ -20,7 +20,6 @@ PLAN = build_plan(claims=Claims(kinds=("TFJob", "PyTorchJob"), features=tuple(FE
 NAMES = (
     "tfjob-worker-exit0-worker1",
     "tfjob-worker1-exit0-chief1-worker2",
-    "tfjob-worker-exit1-worker1",
     "tfjob-worker-exit1-worker3",
     "tfjob-worker-exit137-worker3",
     "tfjob-worker-sigkill-worker3",
@@ -30,7 +29,6 @@ NAMES = (
     "tfjob-worker-then-137-1-worker1",
     "tfjob-worker1-never1-worker3",
     "tfjob-others0-worker3",
-    "tfjob-allworkers-all0-worker3",
     "tfjob-deleted-ps1-worker3",
 )
 
