@@ -28,8 +28,6 @@ class Style:
     generation: Generation = "v1.6"
     has_services: bool = True
     cleans: Literal["None", "Running", "All"] = "None"
-    recounts: bool = False
-    """Whether replicaStatuses follow the pods that are cleaned up."""
     cleans_first: bool = False
     """Whether it cleans up before it says that the job has failed."""
     completion: Literal["with", "after", "before"] = "with"
@@ -54,6 +52,8 @@ class SimulatedStory(Story):
     def __init__(self, scenario: Scenario, style: Style, timeouts: Timeouts) -> None:
         super().__init__(scenario, timeouts=timeouts, generation=style.generation, has_services=style.has_services)
         self.style = style
+        self.last_counts: Json | None = None
+        """Counts that were taken before the pods were cleaned up, and stand."""
 
     def says(self, *names: str) -> Self:
         """Makes conditions True, as the style has it."""
@@ -83,6 +83,8 @@ class SimulatedStory(Story):
 
     def counts(self) -> Json:
         """replicaStatuses, as the style has it."""
+        if self.last_counts is not None:
+            return self.last_counts
         full = super().counts()
         return {t: {k: v for k, v in c.items() if v or not self.style.omits_zeros} for t, c in full.items()}
 
@@ -265,12 +267,11 @@ class Simulation:
         self.ended = True
         first = self.style.cleans_first and state == "Failed"
         if first:
+            self.story.last_counts = self.story.counts()
             self.clean()
         self.story.says(state)
         if not first:
             self.clean()
-        if self.style.recounts:
-            self.story.write(replicaStatuses=self.story.counts())
 
     def clean(self) -> None:
         """cleanPodPolicy."""

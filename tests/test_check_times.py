@@ -8,6 +8,9 @@ from history_builder import Story, story
 
 ONE = "tfjob-worker-exit1-worker1"
 KILLED = "tfjob-worker-exit137-worker1"
+SIBLING = "tfjob-worker-exit1-sibling0-worker3"
+ALL = "tfjob-allworkers-all0-worker3"
+LIMITED = "tfjob-worker-onfailure1-limit1-worker1"
 LATER = "2026-01-01T00:01:00Z"
 EARLIER = "2025-12-31T23:59:59Z"
 
@@ -33,6 +36,10 @@ def test_state_07_passes_when_the_completion_time_comes_in_the_next_write() -> N
 def test_state_07_passes_when_the_completion_time_comes_in_the_write_before() -> None:
     told = ended().write(completionTime="2026-01-01T00:00:01Z")
     told.says("Failed").complete().passes("STATE-07")
+    told = story(ALL).begin().ends("worker-0", 0).ends("worker-1", 0).ends("worker-2", 0)
+    told.write(completionTime="2026-01-01T00:00:01Z").says("Succeeded").complete().passes("STATE-07")
+    told = story(LIMITED).begin().ends("worker-0", 1).restarts_in_place("worker-0")
+    told.write(completionTime="2026-01-01T00:00:01Z").says("Failed").complete().passes("STATE-07")
 
 
 def test_state_07_passes_when_the_start_time_comes_late_but_comes() -> None:
@@ -70,6 +77,10 @@ def test_state_07_fails_without_a_start_time() -> None:
 def test_state_07_fails_on_a_completion_time_before_the_end() -> None:
     told = story(ONE).begin().write(completionTime="2026-01-01T00:00:01Z").ends("worker-0", 1).says("Failed")
     told.complete().fails("STATE-07", "before the job says Failed")
+    told = story(SIBLING).begin().ends("worker-1", 0).write(completionTime="2026-01-01T00:00:01Z")
+    told.wait(2.5).ends("worker-0", 1).says("Failed").complete().fails("STATE-07", "2.5 s before the job says Failed")
+    told = story(ALL).begin().ends("worker-0", 0).write(completionTime="2026-01-01T00:00:01Z")
+    told.ends("worker-1", 0).ends("worker-2", 0).says("Succeeded").complete().fails("STATE-07", "before the job says")
     told = ended().write(completionTime="2026-01-01T00:00:01Z").write(other=1).says("Failed")
     told.complete().fails("STATE-07", "before the job says Failed")
     told = story(KILLED).begin().write(completionTime="2026-01-01T00:00:01Z").restart("worker-0", 137).complete()

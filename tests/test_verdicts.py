@@ -19,11 +19,11 @@ from exitcode_conformance.verdict import Verdict
 EVERYTHING = Claims(kinds=("TFJob", "PyTorchJob"), features=tuple(FEATURES))
 STYLES = {
     "reference": Style(),
-    "release 1.4": Style(generation="v1.4", cleans="Running", says_running_early=True, recounts=True),
+    "release 1.4": Style(generation="v1.4", cleans="Running", says_running_early=True),
     "release 1.0": Style(generation="v1.0", cleans="All", has_services=False, pods_are_late=True),
     "release 0.5": Style(generation="v0.5", completion="after", starts_late=True, omits_zeros=True),
     "another order": Style(completion="before", newest_first=True, foreign=True, pods_are_late=True),
-    "tidy": Style(cleans="All", cleans_first=True, recounts=True, foreign=True, completion="after"),
+    "tidy": Style(cleans="All", cleans_first=True, foreign=True, completion="after"),
 }
 SOME = tuple(
     name

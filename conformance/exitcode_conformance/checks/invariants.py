@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from exitcode_conformance import selection
 from exitcode_conformance.contract import Contract
-from exitcode_conformance.history import History, JobVersion, Moment
+from exitcode_conformance.history import History, Moment
 from exitcode_conformance.judging import Undecided, failed, judged, passed
 from exitcode_conformance.pods import Incarnation
 from exitcode_conformance.premise import (
@@ -146,7 +146,7 @@ def _restarts_before_the_end(history: History, limit: int) -> tuple[int, Moment 
     applies=selection.everything,
 )
 def succeeded_never_falls(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
-    expected = "succeeded of every replica type only grows, as long as the pods that it counts are there"
+    expected = "succeeded of every replica type only grows, whatever becomes of the pods that it counts"
     must_have_run(history)
     if not any(version.replica_statuses for version in history.job_versions):
         raise Undecided("the operator never wrote replicaStatuses")
@@ -155,20 +155,12 @@ def succeeded_never_falls(history: History, contract: Contract) -> Judgement:  #
         for kind in version.replica_statuses:
             now = version.count(kind, "succeeded")
             before, line = highest.get(kind, (0, version.seq))
-            if now < before and not _cleaned_up(history, kind, version):
+            if now < before:
                 return failed(expected, f"succeeded of {kind} fell from {before} to {now}", line, version.seq)
             if now > before:
                 highest[kind] = (now, version.seq)
     seen = ", ".join(f"{kind} {count}" for kind, (count, _) in highest.items()) or "nothing succeeded"
     return passed(expected, seen, history.job_versions[-1].seq)
-
-
-def _cleaned_up(history: History, kind: str, version: JobVersion) -> bool:
-    """Whether the job was over and pods of the type were on their way out: replicaStatuses may then follow the pods."""
-    if history.terminal is None or version.seq < history.terminal[1].seq:
-        return False
-    asked = [pod.deletion_asked for pod in history.incarnations if (pod.replica or "").startswith(f"{kind.lower()}-")]
-    return any(deletion is not None and deletion.seq < version.seq for deletion in asked)
 
 
 @requirement(

@@ -12,6 +12,7 @@ from exitcode_conformance.history import TERMINAL_STATES, History, JobVersion, M
 from exitcode_conformance.judging import failed, judged, passed
 from exitcode_conformance.premise import must_have_come_to_its_end, must_have_run, must_have_status
 from exitcode_conformance.registry import requirement
+from exitcode_conformance.success_rule import deciding_replicas
 from exitcode_conformance.temporal import Finding, eventually
 from exitcode_conformance.verdict import Judgement
 
@@ -87,18 +88,32 @@ def _set_with_the_end(history: History, written: Mapping[str, Moment]) -> list[F
 
 
 def _completed_early(history: History, completed: Moment, ended: Moment) -> Finding:
-    """A completionTime before the terminal condition: the last write but one, of a job of which something has ended."""
+    """A completionTime before the terminal condition: it belongs into the write right before it, and into that one only
+    when the end was decided already."""
     statuses: list[Mapping[str, Any]] = []
     for version in history.job_versions:
         if completed.seq <= version.seq < ended.seq and (not statuses or version.status != statuses[-1]):
             statuses.append(version.status)
-    ends = [a.ended for r in history.scenario.replica_names() for a in history.attempts(r)]
-    anything = any(end is not None and end.seq < completed.seq for end in ends)
     return Finding(
-        holds=anything and len(statuses) == 1,
+        holds=len(statuses) == 1 and _was_decided(history, completed.seq),
         seen=f"completionTime was written {ended.time - completed.time:.1f} s before {ended.what}",
         deciding=(completed.seq, ended.seq),
     )
+
+
+def _was_decided(history: History, line: int) -> bool:
+    """Whether by that line containers had ended that may be the reason for the job's end."""
+    assert history.terminal is not None
+    replicas = history.scenario.replica_names()
+    ended = {
+        replica: [a.ended.code for a in history.attempts(replica) if a.ended is not None and a.ended.seq < line]
+        for replica in replicas
+    }
+    if history.terminal[0] == "Succeeded":
+        return all(0 in ended[replica] for replica in deciding_replicas(history.scenario))
+    started = {r: sum(a.created_seq < line for a in history.attempts(r)) for r in replicas}
+    unlimited = "backoffLimit" not in history.scenario.run_policy
+    return any(any(codes) and (started[r] == len(codes) or not unlimited) for r, codes in ended.items())
 
 
 @requirement(
