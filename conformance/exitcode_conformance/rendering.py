@@ -23,7 +23,7 @@ from exitcode_conformance.timeouts import Timeouts
 
 DEFAULT_IMAGE = "busybox:1.36"
 OUTCOME_VARIABLE = "EXITCODE_OUTCOME"
-MANIFEST_SECONDS_PER_UNIT = 2.5
+MANIFEST_SECONDS_PER_UNIT = 2.0
 """How many seconds of a foreign manifest's sleep are one unit of `Timeouts.dwell`."""
 
 SCRIPT = """\
