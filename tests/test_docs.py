@@ -38,6 +38,7 @@ from exitcode_fixtures.operators.description import (
     load_description,
 )
 from exitcode_fixtures.rights import CRD_RIGHTS, HARNESS_RIGHTS, job_rights
+from exitcode_fixtures.settings import MAX_PODS
 from exitcode_reports.header import (
     ClusterIdentity,
     ContractIdentity,
@@ -140,6 +141,11 @@ def options_in(help_text: str) -> set[str]:
 def test_every_option_of_run_is_explained(helps: dict[str, str]) -> None:
     explained = {code(row[0])[0].split()[0] for row in rows(read("docs/certify.md"), "option")} - {"--"}
     assert explained == options_in(helps["run"])
+
+
+def test_the_number_of_pods_at_a_time_is_that_of_the_code() -> None:
+    (row,) = [row for row in rows(read("docs/certify.md"), "option") if "--max-pods" in row[0]]
+    assert [int(number) for number in re.findall(r"\d+", row[1])[:2]] == [MAX_PODS["embedded"], MAX_PODS["real"]]
 
 
 def test_pytest_takes_the_options_of_run(helps: dict[str, str]) -> None:
