@@ -232,10 +232,11 @@ def measurements(run: Run, first_s: float | None) -> Iterator[Measured]:
 
 def describe(run: Run) -> str:
     """What the ratios do not say."""
-    durations = run.durations_s.values()
+    durations = run.durations_s
+    longest = max(durations, key=durations.__getitem__)
     return (
-        f"  status {run.status}, {len(durations)} scenarios, {len(run.verdicts)} cases; longest scenario "
-        f"{max(durations):.1f} s, all together {sum(durations):.1f} s;\n"
+        f"  status {run.status}, {len(durations)} scenarios, {len(run.verdicts)} cases; longest scenario {longest} "
+        f"{durations[longest]:.1f} s, all together {sum(durations.values()):.1f} s;\n"
         f"  process {run.wall_s:.1f} s, of which {run.recorded_s:.1f} s from the recording's first line to its last;\n"
         f"  at most {run.peak_processes} processes with {run.peak_pss_mb:.0f} MB PSS ({run.peak_rss_mb:.0f} MB RSS)"
     )
