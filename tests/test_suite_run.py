@@ -213,3 +213,48 @@ def test_a_wrong_option_is_one_sentence_and_status_4(arguments: list[str], sente
     assert sentence in result.stderr
     assert "Traceback" not in result.stderr + result.stdout
     assert not (tmp_path / "out").exists()
+
+
+def test_a_recording_without_its_end_decides_nothing_however_often_it_is_judged(good: Path, tmp_path: Path) -> None:
+    whole = (good / "recording.jsonl").read_text().splitlines(keepends=True)
+    part = tmp_path / "part.jsonl"
+    part.write_text("".join(whole[:-1]))
+    result = run("--cluster", f"recording:{part}", "-k", SMALL, out=tmp_path / "out", folder=tmp_path)
+    assert result.returncode == 2, result.stdout
+    assert "CONFORMANT" not in result.stdout
+    assert "partial" in result.stdout
+
+
+def test_a_run_that_does_not_begin_shows_no_report_of_another(good: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    again = run("--cluster", f"recording:{good / 'recording.jsonl'}", "-k", SMALL, out=out, folder=tmp_path)
+    assert again.returncode == 2
+    nothing = tmp_path / "nothing.yaml"
+    nothing.write_text(
+        "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: a}}],"
+        " clusters: [{name: a, cluster: {server: 'http://127.0.0.1:9'}}], users: [{name: a, user: {token: abc}}]}"
+    )
+    result = run("--cluster", f"kubeconfig:{nothing}", out=out, folder=tmp_path)
+    assert result.returncode == 3
+    assert "cannot be reached" in result.stderr
+    assert result.stdout == ""
+    assert not (out / "index.html").exists()
+
+
+def test_an_output_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = run("-k", SMALL, out=tmp_path / "file", folder=tmp_path)
+    assert result.returncode == 4
+    assert "cannot be written" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_files_of_the_current_folder_take_no_part(good: Path, tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text("raise SystemExit('no')\n")
+    (tmp_path / "logging.py").write_text("raise RuntimeError('shadowed')\n")
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --nonsense\n")
+    command = [sys.executable, "-P", "-m", "exitcode_fixtures.command_line", "run", "--out", str(tmp_path / "out")]
+    command += ["--cluster", f"recording:{good / 'recording.jsonl'}", "-k", SMALL]
+    result = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=300, check=False)
+    assert result.returncode == 2, result.stderr
+    assert "UNDECIDED" in result.stdout
