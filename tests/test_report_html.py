@@ -216,7 +216,7 @@ def test_the_reports_are_written_whole_and_replaced(tmp_path: Path) -> None:
     (directory / "index.html").write_text("old")
     write_reports(recording, directory)
     assert (directory / "index.html").read_text("utf-8") == render_html(recording)
-    assert sorted(path.name for path in directory.iterdir()) == ["index.html", "junit.xml"]
+    assert sorted(path.name for path in directory.iterdir()) == ["allure-results", "index.html", "junit.xml"]
     plain = tmp_path / "plain"
     plain.write_text("")
     assert (directory / "index.html").stat().st_mode == plain.stat().st_mode
