@@ -22,6 +22,7 @@ from exitcode_conformance.registry import FEATURES
 from exitcode_conformance.requirements import REQUIREMENTS
 from exitcode_conformance.timeouts import Timeouts
 from exitcode_conformance.verdict import Verdict
+from exitcode_fixtures.certification_run import is_registered
 from exitcode_fixtures.clusters.address import parse_address
 from exitcode_fixtures.command_line import main
 from exitcode_fixtures.errors import ExitStatus
@@ -149,7 +150,7 @@ def test_the_number_of_pods_at_a_time_is_that_of_the_code() -> None:
 
 
 def test_pytest_takes_the_options_of_run(helps: dict[str, str]) -> None:
-    loaded = "exitcode_fixtures.plugin" in sys.modules
+    loaded = is_registered()
     command = [sys.executable, "-m", "pytest", "-p", "exitcode_fixtures.plugin", "--help"]
     if loaded:
         command = [sys.executable, "-m", "pytest", "--help"]
