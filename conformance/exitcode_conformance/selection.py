@@ -11,7 +11,7 @@ from exitcode_conformance.scenario import (
 )
 
 
-def everything(scenario: Scenario, contract: Contract) -> bool:  # noqa: ARG001 - the signature of every selection
+def everything(scenario: Scenario, contract: Contract) -> bool:
     """All scenarios."""
     return True
 

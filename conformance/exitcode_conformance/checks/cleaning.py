@@ -12,7 +12,7 @@ from exitcode_conformance.temporal import Finding, eventually, first_creation_af
 from exitcode_conformance.verdict import Judgement
 
 
-def _deletes_the_job(scenario: Scenario, contract: Contract) -> bool:  # noqa: ARG001 - the signature of every selection
+def _deletes_the_job(scenario: Scenario, contract: Contract) -> bool:
     return any(isinstance(step, DeleteJob) for step in scenario.steps)
 
 
@@ -23,7 +23,7 @@ def _deletes_the_job(scenario: Scenario, contract: Contract) -> bool:  # noqa: A
     source="Kubernetes documentation, garbage collection: dependents go with their owner",
     applies=_deletes_the_job,
 )
-def everything_goes(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def everything_goes(history: History, contract: Contract) -> Judgement:
     expected = "the job and every pod and service of it are removed, and none is created after that"
     second = history.second_job
     if second is not None and history.job_deletion is not None:

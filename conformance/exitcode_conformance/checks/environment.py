@@ -20,7 +20,7 @@ from exitcode_conformance.verdict import Judgement
     source="TensorFlow, tf.distribute cluster resolvers; PyTorch, torch.distributed environment initialisation",
     applies=selection.everything,
 )
-def cluster_is_described(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def cluster_is_described(history: History, contract: Contract) -> Judgement:
     expected = "every pod is told the whole cluster, and its own place in it"
     pods = [p for p in must_have_pods(history) if p.replica in history.scenario.replica_names()]
     if not pods:

@@ -48,7 +48,7 @@ def _class_name(history: History, after: Aftermath) -> str | None:
     source=DOCS,
     applies=_has_class(CodeClass.SUCCESS),
 )
-def success_is_final(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def success_is_final(history: History, contract: Contract) -> Judgement:
     target = _target(history)
     expected = f"{target} exits 0, is not restarted, and replicaStatuses counts it as succeeded"
     after = aftermath(history, target)
@@ -89,7 +89,7 @@ def _counted(history: History, target: str, after: Aftermath) -> Finding:
     source=DOCS,
     applies=_has_class(CodeClass.PERMANENT),
 )
-def permanent_is_final(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def permanent_is_final(history: History, contract: Contract) -> Judgement:
     after = aftermath(history, _target(history))
     expected = f"{_target(history)} ends with {after.code}, is not restarted, and the job becomes Failed"
     findings = [not_restarted(history, after), failed_in_time(history, after)]
@@ -118,7 +118,7 @@ def _restarted(history: History) -> Judgement:
     source=DOCS,
     applies=_has_class(CodeClass.RETRYABLE),
 )
-def retryable_is_restarted(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def retryable_is_restarted(history: History, contract: Contract) -> Judgement:
     return _restarted(history)
 
 
@@ -129,7 +129,7 @@ def retryable_is_restarted(history: History, contract: Contract) -> Judgement:  
     source=DOCS,
     applies=_has_class(CodeClass.USER_RETRYABLE),
 )
-def user_retryable_is_restarted(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def user_retryable_is_restarted(history: History, contract: Contract) -> Judgement:
     return _restarted(history)
 
 
@@ -181,7 +181,7 @@ def _by_code(scenario: Scenario, contract: Contract) -> str | None:
     source=f"{DOCS}: the table names no type and no kind",
     group_by=_by_code,
 )
-def same_class_everywhere(histories: Sequence[History], contract: Contract) -> Judgement:  # noqa: ARG001
+def same_class_everywhere(histories: Sequence[History], contract: Contract) -> Judgement:
     return _compared(histories, "the same code of any replica of any kind")
 
 
@@ -199,7 +199,7 @@ def _by_replica_type(scenario: Scenario, contract: Contract) -> str | None:
     source=f"{DOCS}: the table speaks of the container's code alone",
     group_by=_by_replica_type,
 )
-def same_class_whatever_siblings_do(histories: Sequence[History], contract: Contract) -> Judgement:  # noqa: ARG001
+def same_class_whatever_siblings_do(histories: Sequence[History], contract: Contract) -> Judgement:
     return _compared(histories, "the same code of the same replica type, whatever the siblings do")
 
 
@@ -219,7 +219,7 @@ def _by_place_and_code(scenario: Scenario, contract: Contract) -> str | None:
     source="POSIX shell: a command ended by signal n shows 128+n; the kubelet reports that number",
     group_by=_by_place_and_code,
 )
-def signal_is_as_good_as_code(histories: Sequence[History], contract: Contract) -> Judgement:  # noqa: ARG001
+def signal_is_as_good_as_code(histories: Sequence[History], contract: Contract) -> Judgement:
     return _compared(histories, "a code of exit and of a signal")
 
 
@@ -242,7 +242,7 @@ def _is_sequence(scenario: Scenario, contract: Contract) -> bool:
     source=f"{DOCS}: each code is judged by itself",
     applies=_is_sequence,
 )
-def sequence_is_followed(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def sequence_is_followed(history: History, contract: Contract) -> Judgement:
     target = _target(history)
     codes = selection.script_codes(history.scenario)
     wanted = "Succeeded" if codes[-1] == 0 else "Failed"

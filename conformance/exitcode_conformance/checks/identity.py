@@ -25,7 +25,7 @@ SOURCE = "training-operator, the controllers of all releases"
     source=SOURCE,
     applies=selection.everything,
 )
-def pods_are_named(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def pods_are_named(history: History, contract: Contract) -> Judgement:
     wanted = {f"{history.job_name}-{replica}" for replica in history.scenario.replica_names()}
     expected = f"pods named {', '.join(sorted(wanted))}, and no others"
     submitted = must_have_been_submitted(history)
@@ -52,7 +52,7 @@ def pods_are_named(history: History, contract: Contract) -> Judgement:  # noqa: 
     source=f"{SOURCE}; label keys of each generation",
     applies=selection.everything,
 )
-def pods_are_labelled(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def pods_are_labelled(history: History, contract: Contract) -> Judgement:
     expected = "labels of one known generation with the job's name, the replica's type and index, and the operator"
     pods = must_have_pods(history)
     for pod in pods:
@@ -80,7 +80,7 @@ def _label_problem(labels: Mapping[str, str], keys: Mapping[str, str], job: str,
     source=f"{SOURCE}; Kubernetes documentation, owners and dependents",
     applies=selection.everything,
 )
-def owner_is_the_job(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def owner_is_the_job(history: History, contract: Contract) -> Judgement:
     expected = f"one ownerReference with controller true, whose uid is the job's: {history.job_uid}"
     must_have_pods(history)
     must_have_seen_all(history, "services")
@@ -110,7 +110,7 @@ def _owner_problem(event: Event, uid: str | None) -> str | None:
     source=f"{SOURCE}; label job-role",
     applies=selection.everything,
 )
-def master_is_marked(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def master_is_marked(history: History, contract: Contract) -> Judgement:
     leaders = _leaders(history)
     expected = f"the role label master on {', '.join(leaders)} and on no other pod"
     pods = must_have_pods(history)

@@ -60,7 +60,7 @@ def no_pod_after_the_end(history: History, contract: Contract) -> Judgement:
     source=SOURCE,
     applies=selection.everything,
 )
-def one_live_pod_each(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def one_live_pod_each(history: History, contract: Contract) -> Judgement:
     expected = "a new pod of an index appears only after the one before it had failed, and none is alive beside it"
     pods = must_have_pods(history)
     last: dict[str, Incarnation] = {}
@@ -91,7 +91,7 @@ def _went_with_the_job(history: History, pod: Incarnation) -> bool:
     return asked is not None and deletion is not None and asked.seq > deletion.seq
 
 
-def _limits_the_kubelet(scenario: Scenario, contract: Contract) -> bool:  # noqa: ARG001
+def _limits_the_kubelet(scenario: Scenario, contract: Contract) -> bool:
     in_place = any(g.restart_policy in ("OnFailure", "Always") for g in scenario.groups)
     return "backoffLimit" in scenario.run_policy and in_place
 
@@ -103,7 +103,7 @@ def _limits_the_kubelet(scenario: Scenario, contract: Contract) -> bool:  # noqa
     source=SOURCE,
     applies=_limits_the_kubelet,
 )
-def restarts_stay_in_the_limit(history: History, contract: Contract) -> Judgement:  # noqa: ARG001
+def restarts_stay_in_the_limit(history: History, contract: Contract) -> Judgement:
     limit = int(history.scenario.run_policy["backoffLimit"])
     expected = f"at most {limit} restarts in place in all pods together before the job ends"
     must_have_pods(history)
@@ -145,7 +145,7 @@ def _restarts_before_the_end(history: History, limit: int) -> tuple[int, Moment 
     source=SOURCE,
     applies=selection.everything,
 )
-def succeeded_never_falls(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def succeeded_never_falls(history: History, contract: Contract) -> Judgement:
     expected = "succeeded of every replica type only grows, whatever becomes of the pods that it counts"
     must_have_run(history)
     if not any(version.replica_statuses for version in history.job_versions):
@@ -170,7 +170,7 @@ def succeeded_never_falls(history: History, contract: Contract) -> Judgement:  #
     source=SOURCE,
     applies=selection.everything,
 )
-def operator_stays_up(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def operator_stays_up(history: History, contract: Contract) -> Judgement:
     expected = "the operator's process runs through the whole scenario"
     submitted = must_have_been_submitted(history)
     if not any(a.action == "operator-started" for a in history.run_actions):

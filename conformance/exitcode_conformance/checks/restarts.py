@@ -53,7 +53,7 @@ def _born(pod: Incarnation) -> Moment:
     source=DOCS,
     applies=selection.expects_restart,
 )
-def restart_is_a_new_pod(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def restart_is_a_new_pod(history: History, contract: Contract) -> Judgement:
     expected = "each restart is a new pod of the same name with restartCount 0, after the old one was deleted"
     target = history.scenario.target or ""
     in_place = next((a for a in history.attempts(target) if a.in_place), None)
@@ -79,7 +79,7 @@ def restart_is_a_new_pod(history: History, contract: Contract) -> Judgement:  # 
     source=DOCS,
     applies=selection.expects_restart,
 )
-def old_pod_goes_first(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def old_pod_goes_first(history: History, contract: Contract) -> Judgement:
     expected = "the removal of each failed pod is seen before the creation of its replacement"
     pairs = must_have_restarted(history)
     lines: list[int] = []
@@ -138,7 +138,7 @@ def _has_siblings(scenario: Scenario, contract: Contract) -> bool:
     source=DOCS,
     applies=_has_siblings,
 )
-def siblings_are_left_alone(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def siblings_are_left_alone(history: History, contract: Contract) -> Judgement:
     expected = "no other replica's pod is deleted, replaced or restarted because of it"
     after = aftermath(history, history.scenario.target or "")
     if after.restarted is None:
@@ -160,7 +160,7 @@ def siblings_are_left_alone(history: History, contract: Contract) -> Judgement: 
     source=f"{DOCS}; training-operator, the function that sets the pod's restart policy",
     applies=selection.everything,
 )
-def pod_policy_is_right(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def pod_policy_is_right(history: History, contract: Contract) -> Judgement:
     expected = "spec.restartPolicy of every pod is Never under ExitCode, else the replica's own"
     pods = [p for p in must_have_pods(history) if p.replica in history.scenario.replica_names()]
     if not pods:
@@ -176,7 +176,7 @@ def pod_policy_is_right(history: History, contract: Contract) -> Judgement:  # n
 
 
 def _under(policy: RestartPolicy) -> Applies:
-    def applies(scenario: Scenario, contract: Contract) -> bool:  # noqa: ARG001 - the signature of every selection
+    def applies(scenario: Scenario, contract: Contract) -> bool:
         codes = selection.script_codes(scenario)
         unlimited = "backoffLimit" not in scenario.run_policy
         return selection.target_policy(scenario) == policy and unlimited and bool(codes) and codes[0] is not None
@@ -221,7 +221,7 @@ def _restarted_in_place(history: History) -> tuple[str, list[Finding]]:
     source=KUBELET,
     applies=_under("Always"),
 )
-def always_restarts_in_place(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def always_restarts_in_place(history: History, contract: Contract) -> Judgement:
     expected, findings = _restarted_in_place(history)
     return judged(expected, findings)
 
@@ -233,7 +233,7 @@ def always_restarts_in_place(history: History, contract: Contract) -> Judgement:
     source=KUBELET,
     applies=_under("OnFailure"),
 )
-def on_failure_restarts_in_place(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def on_failure_restarts_in_place(history: History, contract: Contract) -> Judgement:
     if selection.script_codes(history.scenario)[0] == 0:
         after = aftermath(history, history.scenario.target or "")
         return judged(f"{after.attempt.replica} exits 0 and is not started again", [not_restarted(history, after)])
@@ -252,7 +252,7 @@ def _fails_under_never(scenario: Scenario, contract: Contract) -> bool:
     source=f"{KUBELET}; {DOCS}",
     applies=_fails_under_never,
 )
-def never_is_never(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def never_is_never(history: History, contract: Contract) -> Judgement:
     after = aftermath(history, history.scenario.target or "")
     expected = f"{after.attempt.replica} ends with {after.code}, is not restarted, and the job becomes Failed"
     return judged(expected, [not_restarted(history, after), failed_in_time(history, after)])
@@ -304,7 +304,7 @@ def _is_token_volume(volume: Mapping[str, Any]) -> bool:
     source=DOCS,
     applies=selection.expects_restart,
 )
-def replacement_is_the_same(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def replacement_is_the_same(history: History, contract: Contract) -> Judgement:
     expected = "labels, ownerReferences and spec of each replacement equal those of the pod before it"
     pairs = must_have_restarted(history)
     for old, new in pairs:
@@ -342,7 +342,7 @@ def _finished_siblings(scenario: Scenario) -> list[str]:
     source=DOCS,
     applies=_has_finished_sibling,
 )
-def finished_stays_finished(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def finished_stays_finished(history: History, contract: Contract) -> Judgement:
     expected = "the replicas that had succeeded keep their pods, or at least get no new ones"
     pairs = [(o, n) for o, n in must_have_restarted(history) if n.replica == history.scenario.target]
     findings = []

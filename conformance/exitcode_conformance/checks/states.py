@@ -42,7 +42,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     source=API,
     applies=selection.everything,
 )
-def states_follow_the_machine(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def states_follow_the_machine(history: History, contract: Contract) -> Judgement:
     expected = "Created first, then only steps of the documented state machine"
     submitted = must_have_been_submitted(history)
     steps = list(_steps(history))
@@ -95,7 +95,7 @@ def _says_restarting(scenario: Scenario, contract: Contract) -> bool:
     source=API,
     applies=_says_restarting,
 )
-def restart_is_told(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def restart_is_told(history: History, contract: Contract) -> Judgement:
     rounds = _rounds_expected(history.scenario)
     expected = f"Restarting and then Running, {rounds} time(s), once for each restart"
     target = history.scenario.target or ""
@@ -153,7 +153,7 @@ def _first_true(history: History, name: str, since: int) -> Moment | None:
     source=API,
     applies=selection.everything,
 )
-def running_excludes_restarting(history: History, contract: Contract) -> Judgement:  # noqa: ARG001
+def running_excludes_restarting(history: History, contract: Contract) -> Judgement:
     expected = "no version of the job has both Running and Restarting True"
     must_have_run(history)
     for version in history.job_versions:
@@ -208,7 +208,7 @@ def terminal_is_final(history: History, contract: Contract) -> Judgement:
     return passed(expected, f"{final.state}, and unchanged to the end", final.seq, history.end.seq)
 
 
-def _decides(scenario: Scenario, contract: Contract) -> bool:  # noqa: ARG001 - the signature of every selection
+def _decides(scenario: Scenario, contract: Contract) -> bool:
     """Scenarios in which replicas end with 0 by their script and nothing ends with another code."""
     codes = [selection.outcome_name(o) for script in scenario.outcomes.values() for o in script]
     return bool(codes) and all(c in ("exit0", "run") for c in codes) and "exit0" in codes and not _always(scenario)
@@ -225,7 +225,7 @@ def _always(scenario: Scenario) -> bool:
     source="Kubeflow documentation and API: chief or master decides; without one, worker 0 or all workers",
     applies=_decides,
 )
-def success_rule_holds(history: History, contract: Contract) -> Judgement:  # noqa: ARG001 - every check has it
+def success_rule_holds(history: History, contract: Contract) -> Judgement:
     deciders = deciding_replicas(history.scenario)
     expected = f"Succeeded once {' and '.join(deciders)} ended with 0, and not before"
     must_have_pods(history)

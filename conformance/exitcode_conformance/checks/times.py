@@ -124,7 +124,7 @@ def _was_decided(history: History, line: int) -> bool:
     source=f"{API}; Kubernetes API conventions, typical status properties",
     applies=selection.everything,
 )
-def conditions_are_well_formed(history: History, contract: Contract) -> Judgement:  # noqa: ARG001
+def conditions_are_well_formed(history: History, contract: Contract) -> Judgement:
     expected = "unique types, status True/False/Unknown, lastTransitionTime moves exactly with status"
     must_have_status(history)
     before: dict[str, Mapping[str, Any]] = {}
