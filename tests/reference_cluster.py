@@ -1,6 +1,6 @@
 """The reference controller as a process on a real API server, and a witness of all that happens there.
 
-The server is the embedded cluster; with EXITCODE_TEST_KUBECONFIG in the environment it is the one named there.
+The server is the embedded cluster; with EXITCODE_REAL_KUBECONFIG in the environment it is the one named there.
 """
 
 import json
@@ -32,7 +32,7 @@ WATCHED = ("pods", "services", "events", "tfjobs", "pytorchjobs")
 @contextmanager
 def kubeconfig(state: Path) -> Iterator[Path]:
     """An API server to test on."""
-    given = os.environ.get("EXITCODE_TEST_KUBECONFIG")
+    given = os.environ.get("EXITCODE_REAL_KUBECONFIG")
     if given:
         yield Path(given)
         return

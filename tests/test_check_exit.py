@@ -108,7 +108,7 @@ def test_exit_02_fails_when_the_job_does_not_fail() -> None:
 
 
 def test_exit_02_is_unknown_when_the_job_fails_late_or_is_not_watched_long_enough() -> None:
-    ended(ONE, 1).wait(11).says("Failed").complete().is_unknown("EXIT-02", "too slow to tell")
+    ended(ONE, 1).wait(11).says("Failed").complete().fails("EXIT-02", "the bound `terminal` is 10 s")
     ended(ONE, 1).complete().is_unknown("EXIT-02", "did not become Failed, but only")
 
 
@@ -186,7 +186,9 @@ def test_exit_03_counts_from_the_removal_where_the_node_was_slow() -> None:
 
 
 def test_exit_03_is_unknown_when_the_restart_is_late_but_comes() -> None:
-    ended(KILLED, 137).wait(12).says("Restarting").replace("worker-0").complete().is_unknown("EXIT-03", "too slow")
+    ended(KILLED, 137).wait(12).says("Restarting").replace("worker-0").complete().fails(
+        "EXIT-03", "the bound `restart` is 10 s"
+    )
 
 
 def test_exit_03_does_not_blame_the_code_for_a_failure_that_has_another_reason() -> None:

@@ -59,7 +59,7 @@ def test_ident_01_is_unknown_when_the_job_ended_or_the_observation_did() -> None
     told.says("Failed").wait(11).complete().is_unknown("IDENT-01", "the job ended before")
     story(SERVERS).submit().complete().is_unknown("IDENT-01", "but only")
     told = story(ALONE).submit().wait(12).create("worker-0").complete()
-    told.is_unknown("IDENT-01", "too slow to tell")
+    told.fails("IDENT-01", "the bound `created` is 10 s")
 
 
 # --- IDENT-02 ----------------------------------------------------------------------------------------------------

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from cluster_support import environment
 
+from exitcode_fixtures.certification_run import plugin_arguments
+
 NAME = "exitcode-test"
 WITHIN_S = 400
 SUITE = """
@@ -58,7 +60,7 @@ def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     folder.mkdir(exist_ok=True)
     (folder / "test_kind.py").write_text(SUITE, encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", "exitcode_fixtures.plugin", "-p", "no:cacheprovider", "-q"]
+    command = [sys.executable, "-m", "pytest", *plugin_arguments(), "-p", "no:cacheprovider", "-q"]
     command += ["--cluster", f"kind:{NAME}", "--kind-image", kind_image(), *arguments]
     env = environment(folder)
     env["PYTHONDONTWRITEBYTECODE"] = "1"

@@ -22,7 +22,7 @@ from exitcode_conformance.registry import FEATURES
 from exitcode_conformance.requirements import REQUIREMENTS
 from exitcode_conformance.timeouts import Timeouts
 from exitcode_conformance.verdict import Verdict
-from exitcode_fixtures.certification_run import is_registered
+from exitcode_fixtures.certification_run import plugin_arguments
 from exitcode_fixtures.clusters.address import parse_address
 from exitcode_fixtures.command_line import main
 from exitcode_fixtures.errors import ExitStatus
@@ -150,10 +150,7 @@ def test_the_number_of_pods_at_a_time_is_that_of_the_code() -> None:
 
 
 def test_pytest_takes_the_options_of_run(helps: dict[str, str]) -> None:
-    loaded = is_registered()
-    command = [sys.executable, "-m", "pytest", "-p", "exitcode_fixtures.plugin", "--help"]
-    if loaded:
-        command = [sys.executable, "-m", "pytest", "--help"]
+    command = [sys.executable, "-m", "pytest", *plugin_arguments(), "--help"]
     offered = subprocess.run(command, capture_output=True, text=True, check=True, cwd=DOCS).stdout
     assert options_in(helps["run"]) <= set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", offered))
 

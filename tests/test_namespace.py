@@ -19,6 +19,7 @@ from exitcode_fixtures.run_namespace import (
     OWNER_ANNOTATION,
     RUN_LABEL,
     STALE_AFTER_S,
+    await_gone,
     run_namespace,
     stale_runs,
 )
@@ -57,6 +58,13 @@ def lease(api: KubernetesApi, namespace: str, *, age_s: float) -> None:
         "spec": {"holderIdentity": "x", "renewTime": when.strftime("%Y-%m-%dT%H:%M:%S.%fZ")},
     }
     api.create(f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases", body)
+
+
+def remove(api: KubernetesApi, *names: str) -> None:
+    """What a test has made in a real cluster is gone when it ends."""
+    for name in names:
+        api.delete(f"{NAMESPACES}/{name}")
+    await_gone(api, [*names])
 
 
 def dead(machine: str | None = None) -> ProcessIdentity:
@@ -98,7 +106,7 @@ def test_one_that_is_there_already_is_left_alone(api: KubernetesApi) -> None:
             pass
         assert "deletionTimestamp" not in api.get(f"{NAMESPACES}/{name}")["metadata"]
     finally:
-        api.delete(f"{NAMESPACES}/{name}")
+        remove(api, name)
 
 
 def test_what_killed_runs_left_is_told_from_what_live_runs_need(api: KubernetesApi) -> None:
@@ -126,8 +134,7 @@ def test_what_killed_runs_left_is_told_from_what_live_runs_need(api: KubernetesA
             assert f"namespace {name}" not in removed.things
             assert "deletionTimestamp" not in api.get(f"{NAMESPACES}/{name}")["metadata"]
     finally:
-        for name in (alive_here, alive_elsewhere, begun_elsewhere, foreign):
-            api.delete(f"{NAMESPACES}/{name}")
+        remove(api, alive_here, alive_elsewhere, begun_elsewhere, foreign)
 
 
 def test_an_owner_that_cannot_be_read_is_judged_by_its_lease(api: KubernetesApi) -> None:
@@ -138,7 +145,7 @@ def test_an_owner_that_cannot_be_read_is_judged_by_its_lease(api: KubernetesApi)
         lease(api, name, age_s=STALE_AFTER_S + 5)
         assert name in stale_runs(api)
     finally:
-        api.delete(f"{NAMESPACES}/{name}")
+        remove(api, name)
 
 
 def test_identities_tell_processes_apart(tmp_path: Path) -> None:

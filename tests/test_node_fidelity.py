@@ -1,7 +1,7 @@
 """The embedded node against a real kubelet: the same pods, the same statuses and events, in the same order.
 
-What the kubelet did is kept in `data/node_statuses.json`. With EXITCODE_REAL_KUBECONFIG in the environment it is
-recorded anew there (Kubernetes 1.20 with containerd, about 10 minutes) before it is compared.
+What the kubelet did is kept in `data/node_statuses.json`. With EXITCODE_RECORD_KUBECONFIG in the environment it
+is recorded anew there (Kubernetes 1.20 with containerd, about 10 minutes) before it is compared.
 
 Kept differences, with their reasons:
 - A container that ends at once: a kubelet, which looks once a second, may never show it Running; the node always does.
@@ -64,7 +64,7 @@ async def record(kubeconfig: Path) -> None:
 
 @pytest.fixture(scope="module")
 def recorded() -> dict[str, Json]:
-    real = os.environ.get("EXITCODE_REAL_KUBECONFIG")
+    real = os.environ.get("EXITCODE_RECORD_KUBECONFIG")
     if real:
         asyncio.run(record(Path(real)))
     loaded: dict[str, Json] = json.loads(_RECORDING.read_text())

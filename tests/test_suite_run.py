@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 
 import pytest
 
+from exitcode_fixtures.certification_run import plugin_arguments
+
 SMALL = "tfjob-worker-exit1-worker1 or tfjob-worker-exit137-worker1 or tfjob-worker-exit128-worker1"
 """One permanent code, one retryable, one on which the two published contracts disagree."""
 
@@ -24,18 +26,11 @@ def run(*arguments: str, out: Path, folder: Path) -> subprocess.CompletedProcess
 def plain_pytest(recording: Path, *arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """`pytest --pyargs exitcode_conformance` over a recording, in a folder of its own."""
     command = [sys.executable, "-m", "pytest", "--pyargs", "exitcode_conformance"]
-    command += [*plugin(), "--cluster", f"recording:{recording}", *arguments]
+    command += [*plugin_arguments(), "--cluster", f"recording:{recording}", *arguments]
     environment = {**os.environ, "COLUMNS": "200"}
     return subprocess.run(
         command, cwd=folder, text=True, capture_output=True, timeout=300, check=False, env=environment
     )
-
-
-def plugin() -> list[str]:
-    """An installed distribution registers the plugin by itself."""
-    from exitcode_fixtures.certification_run import is_registered
-
-    return [] if is_registered() else ["-p", "exitcode_fixtures.plugin"]
 
 
 def lines(out: Path) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from history_builder import Story, story
 
 from exitcode_conformance.history import History, Moment
-from exitcode_conformance.temporal import eventually, first_creation_after, never
+from exitcode_conformance.temporal import CLUSTERS_WORK, eventually, first_creation_after, never
 
 DELETED = "tfjob-deleted-ps1-worker3"
 
@@ -42,13 +42,21 @@ def test_what_comes_in_time_holds() -> None:
     assert (finding.holds, finding.delay) == (True, 0.0)
 
 
-def test_what_comes_late_is_no_proof() -> None:
+def test_what_comes_late_fails_and_names_the_bound() -> None:
     finding = eventually(observed(20), since=BEGIN, bound="restart", found=moment(10.5), missing="nothing")
-    assert finding.holds is None
-    assert "too slow to tell" in finding.seen
+    assert finding.holds is False
+    assert "10.5 s after it began; the bound `restart` is 10 s" in finding.seen
+
+
+def test_what_comes_late_is_no_proof_where_the_operator_may_be_innocent() -> None:
     slow = observed(20, held_up=(5, 1))
     finding = eventually(slow, since=BEGIN, bound="restart", found=moment(10.5), missing="nothing")
+    assert finding.holds is None
     assert "the machine was too slow" in finding.seen
+    for bound in CLUSTERS_WORK:
+        finding = eventually(observed(30), since=BEGIN, bound=bound, found=moment(20.5), missing="nothing")
+        assert finding.holds is None
+        assert "the cluster alone did it" in finding.seen
 
 
 def test_what_never_comes_fails_only_if_the_whole_bound_was_observed() -> None:
