@@ -107,7 +107,7 @@ def test_exit_02_fails_when_the_job_does_not_fail() -> None:
     ended(ONE, 1).says("Succeeded").wait(11).complete().fails("EXIT-02", "did not become Failed")
 
 
-def test_exit_02_is_unknown_when_the_job_fails_late_or_is_not_watched_long_enough() -> None:
+def test_exit_02_wants_the_failure_in_time_and_is_unknown_when_nobody_watched_that_long() -> None:
     ended(ONE, 1).wait(11).says("Failed").complete().fails("EXIT-02", "the bound `terminal` is 10 s")
     ended(ONE, 1).complete().is_unknown("EXIT-02", "did not become Failed, but only")
 
@@ -185,7 +185,7 @@ def test_exit_03_counts_from_the_removal_where_the_node_was_slow() -> None:
     told.create("worker-0").runs("worker-0").says("Running").complete().passes("EXIT-03")
 
 
-def test_exit_03_is_unknown_when_the_restart_is_late_but_comes() -> None:
+def test_exit_03_fails_when_the_restart_comes_late() -> None:
     ended(KILLED, 137).wait(12).says("Restarting").replace("worker-0").complete().fails(
         "EXIT-03", "the bound `restart` is 10 s"
     )

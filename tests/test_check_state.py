@@ -78,7 +78,7 @@ def test_state_01_allows_a_job_that_says_nothing_active_for_a_while() -> None:
     told.passes("STATE-01", "Created, Running, Running")
 
 
-def test_state_01_is_unknown_when_created_is_late_or_there_was_no_time() -> None:
+def test_state_01_fails_when_created_is_late_and_is_unknown_when_there_was_no_time() -> None:
     story(ONE).submit().wait(11).says("Created").complete().fails("STATE-01", "the bound `created` is 10 s")
     story(ONE).submit().complete().is_unknown("STATE-01", "the job never said Created, but only")
 

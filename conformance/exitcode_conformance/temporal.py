@@ -1,8 +1,8 @@
 """`eventually` and `never`: the only two ways in which a check may speak of time.
 
 Both need more than an absence of news. `eventually` fails only if the whole bound was observed and nothing came in it,
-and the harness was not held up meanwhile; `never` holds only if the whole window was observed and a witness shows that the operator was alive in the
-window's second half. Everything else is unknown.
+and the harness was not held up meanwhile; `never` holds only if the whole window was observed and a witness shows that
+the operator was alive in the window's second half. Everything else is unknown.
 """
 
 from collections.abc import Iterator
