@@ -94,8 +94,9 @@ def test_it_is_ready_when_a_line_says_so_and_gone_afterwards(stage: Stage, marke
 
 def test_only_the_stream_that_is_meant_counts(stage: Stage) -> None:
     start = shell("echo up; exec sleep 60", ready={"log_line": "^up$", "stream": "stderr"}, ready_within_s=0.3)
+    sentence = r"was not ready within 0.3 s: no line matched '\^up\$' \(its last words: up\)"
     with (
-        pytest.raises(OperatorFailed, match=r"was not ready within 0.3 s: no line matched '\^up\$'"),
+        pytest.raises(OperatorFailed, match=sentence),
         stage.launch(**start),
     ):
         pass

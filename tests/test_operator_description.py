@@ -119,6 +119,13 @@ def test_paths_start_at_the_descriptions_own_folder(tmp_path: Path, monkeypatch:
             "line 9, is wrong at `start.working_directory`: there is no",
         ),
         ("{terminal: 20}", "{patience: 20}", "line 15, is wrong at `timeouts`: there is no timeout `patience`"),
+        (
+            "{terminal: 20}",
+            "{never: 1}",
+            "line 15, is wrong at `timeouts`: `never` may not be shorter than",
+        ),
+        ("EXIT-01", "EXIT-99", "line 17, is wrong at `waivers.0.requirement`: 'EXIT-99' is unknown; known are CLEAN-0"),
+        ("[identity]", "[]", "line 13, is wrong at `features`: it may not be empty"),
         ("2030-01-31", "2030-02-31", "line 17, is wrong at `waivers.0.expires`: expected date"),
         ("owner: me, ", "", "line 17, lacks the key `waivers.0.owner`"),
         ("label_generation: v1.6", "label_generation: v2", "line 11, is wrong at `label_generation`: expected 'v0.5'"),
@@ -147,7 +154,7 @@ def test_a_mistake_is_one_sentence(tmp_path: Path, old: str, new: str, sentence:
     [
         ("nobody", "There is no operator 'nobody'."),
         ("absent/operator.yaml", "absent/operator.yaml does not exist."),
-        ("/", "cannot be read"),
+        ("/", "is not a regular file"),
     ],
 )
 def test_a_wrong_name_is_one_sentence(name: str, sentence: str) -> None:

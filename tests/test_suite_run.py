@@ -5,6 +5,8 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from hashlib import sha256
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -197,7 +199,7 @@ def test_another_contract_judges_the_same_recording_otherwise(good: Path, tmp_pa
         (["--cluster", "moon"], "--cluster 'moon' is no cluster"),
         (["--profile", "all"], "There is no profile 'all'"),
         (["--contract", "mine"], "There is no contract 'mine'"),
-        (["--timeout-scale", "0"], "--timeout-scale 0 is out of range"),
+        (["--timeout-scale", "0.5"], "--timeout-scale 0.5 is out of range"),
         (["--max-pods", "0"], "--max-pods 0 is out of range"),
         (["--cluster", "recording:nothing.jsonl"], "There is no file nothing.jsonl"),
     ],
@@ -208,6 +210,48 @@ def test_a_wrong_option_is_one_sentence_and_status_4(arguments: list[str], sente
     assert sentence in result.stderr
     assert "Traceback" not in result.stderr + result.stdout
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--operator", "null"], "The recording is of the operator reference, and --operator names null."),
+        (["--timeout-scale", "2"], "--timeout-scale changes nothing about a recording"),
+    ],
+)
+def test_what_a_recording_cannot_heed_is_refused(
+    arguments: list[str], sentence: str, good: Path, tmp_path: Path
+) -> None:
+    result = run(
+        "--cluster", f"recording:{good / 'recording.jsonl'}", *arguments, out=tmp_path / "out", folder=tmp_path
+    )
+    assert result.returncode == 4
+    assert sentence in result.stderr
+
+
+def test_a_recording_keeps_its_operator(good: Path, tmp_path: Path) -> None:
+    recorded = (good / "recording.jsonl").read_text().replace('"name":"reference"', '"name":"another"')
+    header, *rest, footer = recorded.splitlines(keepends=True)
+    digest = sha256("".join([header, *rest]).encode()).hexdigest()
+    source = tmp_path / "another.jsonl"
+    source.write_text("".join([header, *rest, json.dumps({**json.loads(footer), "sha256": digest}) + "\n"]))
+    out = tmp_path / "out"
+    assert run("--cluster", f"recording:{source}", "-k", SMALL, out=out, folder=tmp_path).returncode == 2
+    assert lines(out)[0]["operator"]["name"] == "another"
+    parameters = json.loads(next((out / "allure-results").glob("*-result.json")).read_text())["parameters"]
+    assert {"name": "operator", "value": "another 0.1.0"} in parameters
+
+
+def test_an_operator_that_is_not_ready_is_one_sentence_and_no_table(tmp_path: Path) -> None:
+    description = (files("exitcode_fixtures") / "operators" / "reference.yaml").read_text()
+    silent = description.replace("^ready$", "never said").replace("ready_within_s: 30", "ready_within_s: 1")
+    assert silent != description
+    (tmp_path / "silent.yaml").write_text(silent)
+    result = run("--operator", "silent.yaml", "-k", SMALL, out=tmp_path / "out", folder=tmp_path)
+    assert result.returncode == 3
+    assert "was not ready within 1 s" in result.stderr
+    assert "(its last words: ready)" in result.stderr
+    assert result.stdout.splitlines()[0] == "No case was judged."
 
 
 def test_a_recording_without_its_end_decides_nothing_however_often_it_is_judged(good: Path, tmp_path: Path) -> None:
