@@ -3,7 +3,7 @@
 Pure: the same recording gives the same verdicts wherever it is read.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.history import History
@@ -16,26 +16,36 @@ from exitcode_conformance.verdict import Judgement, Verdict
 def judge(case: Case, histories: Sequence[History], contract: Contract) -> Judgement:
     """The judgement on a case. `histories` are those of its scenarios, in their order. Its deciding numbers are lines
     of the recording."""
-    judgement = _judge(case, histories, contract)
+    requirement = REQUIREMENTS[case.requirement]
+
+    def check() -> Judgement:
+        if requirement.check is not None:
+            return requirement.check(histories[0], contract)
+        assert requirement.compare is not None, f"{requirement.id} has neither a check nor a comparison"
+        return requirement.compare(histories, contract)
+
+    return judge_by(check, requirement.sentence, histories)
+
+
+def judge_by(check: Callable[[], Judgement], sentence: str, histories: Sequence[History]) -> Judgement:
+    """The judgement that a check comes to, or why it comes to none; `sentence` says what is expected in that case. Its
+    deciding numbers are lines of the recording."""
+    judgement = _judge_by(check, sentence, histories)
     lines = {number: line for history in histories for number, line in history.lines.items()}
     deciding = tuple(sorted(lines.get(number, number) for number in judgement.deciding))
     return judgement.model_copy(update={"deciding": deciding})
 
 
-def _judge(case: Case, histories: Sequence[History], contract: Contract) -> Judgement:
-    requirement = REQUIREMENTS[case.requirement]
-    early = _harness_failure(requirement.sentence, histories)
+def _judge_by(check: Callable[[], Judgement], sentence: str, histories: Sequence[History]) -> Judgement:
+    early = _harness_failure(sentence, histories)
     if early is not None:
         return early
     try:
-        if requirement.check is not None:
-            return requirement.check(histories[0], contract)
-        assert requirement.compare is not None, f"{requirement.id} has neither a check nor a comparison"
-        return requirement.compare(histories, contract)
+        return check()
     except Undecided as undecided:
         return Judgement(
             verdict=Verdict.UNKNOWN,
-            expected=requirement.sentence,
+            expected=sentence,
             seen=undecided.why,
             deciding=tuple(undecided.deciding),
         )
@@ -47,7 +57,7 @@ def _judge(case: Case, histories: Sequence[History], contract: Contract) -> Judg
         where = f" ({trace.tb_frame.f_code.co_qualname}, line {trace.tb_lineno})" if trace else ""
         return Judgement(
             verdict=Verdict.ERROR,
-            expected=requirement.sentence,
+            expected=sentence,
             seen=f"the check could not read what was recorded: {type(error).__name__}: {error}{where}",
         )
 
