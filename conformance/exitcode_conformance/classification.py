@@ -112,3 +112,43 @@ def _class_of_success(history: History, after: Aftermath) -> ObservedClass | Non
     if after.successor is not None:
         return ObservedClass.RESTARTED_IN_PLACE if after.successor.in_place else ObservedClass.RETRYABLE
     return ObservedClass.SUCCESS if not_restarted(history, after).holds and after.failed is None else None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sighting:
+    """The class that an operator showed, and what showed it."""
+
+    observed: ObservedClass | None
+    """None where the evidence does not tell."""
+    seen: str
+    """What was seen, or what is missing, for a person."""
+    deciding: tuple[int, ...]
+
+
+def sighting(history: History, after: Aftermath) -> Sighting:
+    """The class of an aftermath, with the events that show it."""
+    observed = observed_class(history, after)
+    parts: list[str] = []
+    deciding: list[int] = [after.ended.seq]
+    restarted = after.restarted
+    if restarted is not None:
+        parts.append(_later(restarted, after.ended))
+        deciding.append(restarted.seq)
+    else:
+        alone = not_restarted(history, after)
+        parts.append(f"it was not restarted: {alone.seen}")
+        deciding += alone.deciding
+    if after.failure is not None:
+        other = ", for which another failure may be the reason" if after.failed is None else ""
+        parts.append(f"{_later(after.failure, after.ended)}{other}")
+        deciding.append(after.failure.seq)
+    elif after.code == 0 or restarted is not None:
+        parts.append("the job did not fail")
+    else:
+        watched = history.end.time - after.ended.time
+        parts.append(f"the job did not become Failed in the {watched:.1f} s that were observed")
+    return Sighting(observed=observed, seen="; ".join(parts), deciding=tuple(dict.fromkeys(deciding)))
+
+
+def _later(moment: Moment, ended: Moment) -> str:
+    return f"{moment.what}, {max(0.0, moment.time - ended.time):.1f} s after {ended.what}"

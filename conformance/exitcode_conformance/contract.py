@@ -24,6 +24,19 @@ class CodeClass(StrEnum):
         """Whether the contract promises a restart."""
         return self in (CodeClass.RETRYABLE, CodeClass.USER_RETRYABLE)
 
+    def kept_by(self, observed: "ObservedClass") -> bool:
+        """Whether what an operator did keeps the promise; what is undefined promises nothing. A restart is promised,
+        not how it is done: that is the subject of other requirements."""
+        match self:
+            case CodeClass.SUCCESS:
+                return observed is ObservedClass.SUCCESS
+            case CodeClass.PERMANENT:
+                return observed is ObservedClass.PERMANENT
+            case CodeClass.RETRYABLE | CodeClass.USER_RETRYABLE:
+                return observed in (ObservedClass.RETRYABLE, ObservedClass.RESTARTED_IN_PLACE)
+            case CodeClass.UNDEFINED:
+                return True
+
 
 class ObservedClass(StrEnum):
     """What an operator was seen to do about a code."""

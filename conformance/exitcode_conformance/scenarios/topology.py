@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from exitcode_conformance.frozen import Frozen
+from exitcode_conformance.kinds import JobKind
 from exitcode_conformance.scenario import (
     ExitOutcome,
     Outcome,
@@ -36,8 +37,15 @@ TF_CHIEF = Topology(kind="TFJob", replicas=(("Chief", 1), ("Worker", 2)))
 TORCH_MASTER = Topology(kind="PyTorchJob", replicas=(("Master", 1),))
 TORCH = Topology(kind="PyTorchJob", replicas=(("Master", 1), ("Worker", 2)))
 
+
 RUN = RunUntilStopped()
 DONE = ExitOutcome(code=0)
+
+
+def smallest(kind: JobKind) -> Topology:
+    """One replica that decides its job: a worker where the first worker may, else the leader that the kind needs."""
+    alone = "Worker" if kind.followers_decide == "worker-0" or not kind.leaders else kind.leaders[0]
+    return Topology(kind=kind.name, replicas=((alone, 1),))
 
 
 def build(
