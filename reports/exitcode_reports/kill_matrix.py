@@ -1,0 +1,187 @@
+"""What came of running the broken controllers: which requirement failed on which of them, and whether it is enough."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Literal
+
+from pydantic import AwareDatetime
+
+from exitcode_conformance.frozen import Frozen
+from exitcode_conformance.kills import KillList, Mutant
+from exitcode_conformance.registry import Requirement
+from exitcode_conformance.verdict import Verdict
+from exitcode_reports.header import Level
+
+REFERENCE = "reference"
+"""The name of the unchanged controller."""
+
+
+class Kill(Frozen):
+    """A case that failed."""
+
+    requirement: str
+    subject: str
+    expected: str
+    seen: str
+
+
+class MutantResult(Frozen):
+    """One controller, run through the scenarios of its entry."""
+
+    name: str
+    sentence: str
+    """What is wrong with it, in its own words."""
+    mutant: Mutant
+    """Its entry in the list."""
+    kills: tuple[Kill, ...] = ()
+    """Every case that failed, in the order of the requirements."""
+    undecided: tuple[str, ...] = ()
+    """Requirements of which a case was unknown and none failed. That is never a kill."""
+    verdicts: dict[Verdict, int] = {}
+    seconds: float = 0.0
+    error: str | None = None
+    """What kept the harness from judging it."""
+
+    @property
+    def killed_by(self) -> tuple[str, ...]:
+        """The requirements that failed, sorted."""
+        return tuple(sorted({kill.requirement for kill in self.kills}))
+
+    @property
+    def was_run(self) -> bool:
+        """Whether there is a scenario for it."""
+        return bool(self.mutant.scenarios)
+
+    @property
+    def is_void(self) -> bool:
+        """Nothing that was observed differs from what is right."""
+        return self.was_run and self.error is None and not self.kills and not self.undecided
+
+    def kill_of(self, requirement: str) -> Kill | None:
+        """The case to be shown for a requirement: one that names the bound that was exceeded, if there is one."""
+        found = [kill for kill in self.kills if kill.requirement == requirement]
+        telling = [kill for kill in found if self.mutant.bound and f"`{self.mutant.bound}`" in kill.seen]
+        return next(iter((*telling, *found)), None)
+
+
+class ProvenRequirement(Frozen):
+    """A requirement of the registry, and the mutants that failed it."""
+
+    id: str
+    level: Level
+    sentence: str
+    killers: tuple[str, ...]
+
+
+class KillMatrix(Frozen):
+    """The result of the command `mutants`; kill-matrix.json holds it whole."""
+
+    format: Literal[1] = 1
+    suite_version: str
+    cluster: str
+    started_at: AwareDatetime
+    seconds: float
+    complete: bool
+    """All mutants were run. Otherwise nothing is said of the requirements."""
+    reference: MutantResult | None
+    """The unchanged controller in the scenarios of all faults; None where it was not asked for."""
+    mutants: tuple[MutantResult, ...]
+    requirements: tuple[ProvenRequirement, ...]
+    problems: tuple[str, ...]
+    """One sentence for each rule that does not hold."""
+    notes: tuple[str, ...]
+    """What is missing, and breaks no rule."""
+
+    @property
+    def harness_failed(self) -> bool:
+        """Whether some of it says nothing."""
+        every = (*self.mutants, *((self.reference,) if self.reference else ()))
+        return any(result.error is not None for result in every)
+
+
+def proven_requirements(
+    results: Iterable[MutantResult], requirements: Mapping[str, Requirement]
+) -> tuple[ProvenRequirement, ...]:
+    """Each requirement that is judged at all with the mutants that fail it, those that were built for it first."""
+    found = list(results)
+    rows = []
+    for one in requirements.values():
+        if one.level == "INFO":
+            continue
+        killers = [result for result in found if one.id in result.killed_by]
+        killers.sort(key=lambda result: result.mutant.target != one.id)
+        names = tuple(result.name for result in killers)
+        rows.append(ProvenRequirement(id=one.id, level=one.level, sentence=one.sentence, killers=names))
+    return tuple(rows)
+
+
+def problems_of(
+    kills: KillList,
+    *,
+    reference: MutantResult | None,
+    results: Sequence[MutantResult],
+    requirements: Mapping[str, Requirement],
+    variants: Iterable[str],
+    complete: bool,
+) -> Iterator[str]:
+    """One sentence for each rule that does not hold. `variants` are the names of all controllers that there are."""
+    known = set(variants)
+    for name in sorted(known - kills.mutants.keys() - {REFERENCE}):
+        yield f"{name} is not in the list: add it, with the requirement that it was built for."
+    for name in sorted(kills.mutants.keys() - known):
+        yield f"{name} is in the list, and there is no such controller."
+    for result in (*((reference,) if reference else ()), *results):
+        if result.error is not None:
+            yield f"{result.name}: the harness failed: {result.error}"
+    if reference is not None:
+        for kill in reference.kills:
+            yield f"The unchanged controller fails {kill.requirement} in {kill.subject}: {kill.seen}."
+    for result in results:
+        if result.error is None and result.was_run:
+            yield from _wrong_with(result, requirements)
+    if complete:
+        for row in proven_requirements(results, requirements):
+            if row.level == "MUST" and not row.killers:
+                yield f"{row.id} is unproven: no mutant fails it."
+
+
+def _wrong_with(result: MutantResult, requirements: Mapping[str, Requirement]) -> Iterator[str]:
+    mutant, name = result.mutant, result.name
+    if mutant.target is None:
+        for kill in result.kills:
+            yield f"{name} keeps every bound, but fails {kill.requirement} in {kill.subject}: {kill.seen}."
+        if result.undecided:
+            yield f"{name} keeps every bound, but {', '.join(result.undecided)} came out unknown."
+        return
+    if mutant.target in requirements:
+        if result.is_void:
+            yield f"{name} is void: nothing that was observed differs from what is right."
+            return
+        telling = result.kill_of(mutant.target)
+        if telling is None:
+            why = " (unknown)" if mutant.target in result.undecided else ""
+            yield f"{name} is not killed by {mutant.target}, which it names{why}."
+        elif mutant.bound is not None and f"`{mutant.bound}`" not in telling.seen:
+            yield f"{name} fails {mutant.target} without a word of the bound `{mutant.bound}`: {telling.seen}."
+    new, old = set(result.killed_by), set(mutant.kills)
+    changes = [f"now fails {', '.join(sorted(new - old))}"] if new - old else []
+    changes += [f"no longer fails {', '.join(sorted(old - new))}"] if old - new else []
+    if changes:
+        yield f"{name} {' and '.join(changes)}: look into it, then --acknowledge it."
+
+
+def notes_of(
+    results: Sequence[MutantResult], requirements: Mapping[str, Requirement], *, complete: bool
+) -> Iterator[str]:
+    """What is missing, and breaks no rule."""
+    waiting: dict[str, list[str]] = {}
+    for result in results:
+        target = result.mutant.target
+        if target is not None and target not in requirements:
+            waiting.setdefault(target, []).append(result.name)
+    for target, names in sorted(waiting.items()):
+        yield f"{target} is not registered yet; it is named by {', '.join(names)}."
+    idle = [result.name for result in results if not result.was_run and result.mutant.target in requirements]
+    if idle:
+        yield f"No scenario is named for {', '.join(idle)}."
+    if not complete:
+        yield "Only a part of the mutants was run: nothing is said of the requirements as a whole."
