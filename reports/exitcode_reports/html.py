@@ -35,14 +35,14 @@ STATES = ("Created", "Running", "Restarting", "Succeeded", "Failed", "Pending")
 
 def render_html(recording: Recording) -> str:
     """The page. The same recording gives the same page, byte for byte."""
-    style, script = _part("style.css"), _part("script.js")
-    template = _environment().get_template("index.html.j2")
+    style, script = part("style.css"), part("script.js")
+    template = environment().get_template("index.html.j2")
     return template.render(
         p=page_of(recording),
         head=recording.header,
         style=style,
         script=script,
-        policy=_policy(style, script),
+        policy=policy_for(style, script),
         most_links=MOST_LINKS,
         classes=CLASSES,
         states=STATES,
@@ -51,7 +51,8 @@ def render_html(recording: Recording) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def environment() -> Environment:
+    """Where every page of ours is made: nothing that is not marked as ours gets in as it is."""
     environment = Environment(
         loader=PackageLoader("exitcode_reports"),
         autoescape=select_autoescape(default=True, default_for_string=True),
@@ -63,12 +64,13 @@ def _environment() -> Environment:
     return environment
 
 
-def _part(name: str) -> Markup:
+def part(name: str) -> Markup:
     """A file of our own, trusted as it is."""
     return Markup((resources.files("exitcode_reports") / "templates" / name).read_text("utf-8"))
 
 
-def _policy(style: str, script: str) -> str:
+def policy_for(style: str, script: str) -> str:
+    """The page's own policy: this style, this script, and no request."""
     return (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"

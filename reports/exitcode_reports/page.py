@@ -120,15 +120,15 @@ def page_of(recording: Recording) -> Page:
         recording=recording,
         summary=summary,
         look=LOOKS[summary.overall],
-        day=f"{_utc(recording.header.started_at):%Y-%m-%d %H:%M} UTC",
+        day=f"{in_utc(recording.header.started_at):%Y-%m-%d %H:%M} UTC",
         bars=tuple(_count_bar(tally) for tally in summary.tallies if tally.cases),
-        identity=_identity(recording),
+        identity=identity_of(recording),
         reproduce=shlex.join(recording.header.reproduce),
         attention=_attention(summary),
         matrix=matrix_of(recording.header, results),
         verdict_counts=tuple((verdict, counts[verdict]) for verdict in GRAVITY if counts[verdict]),
-        scenarios=tuple(_scenario_pages(recording, results)),
-        others=_event_rows([entry for entry in recording.entries if entry.scenario is None], _deciding(results)),
+        scenarios=tuple(scenario_pages(recording, results)),
+        others=event_rows([entry for entry in recording.entries if entry.scenario is None], deciding_of(results)),
         recorded=frozenset(entry.seq for entry in recording.entries),
     )
 
@@ -146,7 +146,8 @@ def _attention(summary: Summary) -> tuple[Attention, ...]:
     return tuple(found)
 
 
-def _utc(moment: datetime) -> datetime:
+def in_utc(moment: datetime) -> datetime:
+    """The moment in the one time zone that every report has."""
     return moment.astimezone(UTC)
 
 
@@ -164,7 +165,7 @@ def _count_bar(tally: Tally) -> CountBar:
     return CountBar(tally=tally, segments=tuple(segments), total=total)
 
 
-def _identity(recording: Recording) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
+def identity_of(recording: Recording) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
     """Cards of the head of the page: title, and rows of name and value."""
     head, footer = recording.header, recording.footer
     operator, contract, cluster = head.operator, head.contract, head.cluster
@@ -196,8 +197,8 @@ def _identity(recording: Recording) -> tuple[tuple[str, tuple[tuple[str, str], .
         ),
         "Run": (
             ("id", head.run_id),
-            ("started", f"{_utc(head.started_at):%Y-%m-%d %H:%M:%S} UTC"),
-            ("finished", f"{_utc(footer.finished_at):%Y-%m-%d %H:%M:%S} UTC" if footer else "not seen"),
+            ("started", f"{in_utc(head.started_at):%Y-%m-%d %H:%M:%S} UTC"),
+            ("finished", f"{in_utc(footer.finished_at):%Y-%m-%d %H:%M:%S} UTC" if footer else "not seen"),
             ("suite", f"exitcode-conformance {head.suite_version}"),
             ("sealed", footer.sha256[:16] if footer else "no: partial"),
         ),
@@ -205,7 +206,8 @@ def _identity(recording: Recording) -> tuple[tuple[str, tuple[tuple[str, str], .
     return tuple((title, tuple(row for row in found if row[1])) for title, found in rows.items())
 
 
-def _scenario_pages(recording: Recording, results: Sequence[CaseResult]) -> Iterable[ScenarioPage]:
+def scenario_pages(recording: Recording, results: Sequence[CaseResult]) -> Iterable[ScenarioPage]:
+    """Every scenario of the recording, with what was recorded of it and the results that rest on that."""
     entries: dict[str, list[Entry]] = {}
     for entry in recording.entries:
         if entry.scenario is not None:
@@ -224,7 +226,7 @@ def _scenario_pages(recording: Recording, results: Sequence[CaseResult]) -> Iter
 def _scenario_page(
     scenario: Scenario, entries: Sequence[Entry], results: Sequence[CaseResult], *, may_open: bool
 ) -> ScenarioPage:
-    deciding = _deciding(results)
+    deciding = deciding_of(results)
     counted = [result.verdict for result in results if result.case.level != "INFO"]
     verdict = gravest(counted)
     shown = until_complete(entries)
@@ -238,12 +240,12 @@ def _scenario_page(
         judged=len(counted),
         drawing=draw(timeline, shown, deciding) if shown else None,
         duration=timeline.end - timeline.start,
-        events=_event_rows(entries, deciding),
+        events=event_rows(entries, deciding),
         open=may_open and verdict in NEEDS_ATTENTION,
     )
 
 
-def _deciding(results: Iterable[CaseResult]) -> dict[int, dict[str, Verdict]]:
+def deciding_of(results: Iterable[CaseResult]) -> dict[int, dict[str, Verdict]]:
     """Number of an entry → requirement that rests on it → its gravest verdict."""
     deciding: dict[int, dict[str, Verdict]] = {}
     for result in results:
@@ -254,7 +256,8 @@ def _deciding(results: Iterable[CaseResult]) -> dict[int, dict[str, Verdict]]:
     return deciding
 
 
-def _event_rows(entries: Sequence[Entry], deciding: dict[int, dict[str, Verdict]]) -> tuple[EventRow, ...]:
+def event_rows(entries: Sequence[Entry], deciding: dict[int, dict[str, Verdict]]) -> tuple[EventRow, ...]:
+    """The entries as a reader sees them; `deciding` is what `deciding_of` finds."""
     rows = []
     seen: dict[tuple[str, str], dict[str, object]] = {}
     for entry in entries:
