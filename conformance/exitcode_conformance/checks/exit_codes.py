@@ -204,7 +204,8 @@ def same_class_whatever_siblings_do(histories: Sequence[History], contract: Cont
 
 
 def _by_place_and_code(scenario: Scenario, contract: Contract) -> str | None:
-    if _by_code(scenario, contract) is None or scenario.target is None:
+    # Only what the code comes of may differ: where a sibling ends first, there is nothing to compare with.
+    if _by_code(scenario, contract) is None or scenario.target is None or scenario.outcomes.keys() != {scenario.target}:
         return None
     code = selection.script_codes(scenario)[0]
     if code is None or code < 129:
