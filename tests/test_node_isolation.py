@@ -14,6 +14,8 @@ from node_cases import container
 from node_clusters import NamespaceOfCluster, embedded_process
 from node_support import MemoryApi, in_event_loop, is_allowed, processes_of, until_processes
 
+from exitcode_fixtures.embedded.cluster import EmbeddedCluster
+from exitcode_fixtures.embedded.node import start_node
 from exitcode_fixtures.embedded.node.agent import Node
 from exitcode_fixtures.embedded.node.runtime import ISOLATION_LEVELS, RuntimeLost
 
@@ -129,6 +131,8 @@ async def test_containers_end_with_the_supervisor_and_the_node_goes_on(tmp_path:
 _HOST = """
 import asyncio, sys
 from pathlib import Path
+from exitcode_fixtures.embedded.cluster import EmbeddedCluster
+from exitcode_fixtures.embedded.node import start_node
 from exitcode_fixtures.embedded.node.agent import Node
 from node_cases import container
 from node_clusters import NamespaceOfCluster, embedded_process
@@ -189,3 +193,12 @@ async def test_a_supervisor_that_cannot_start_is_told_of(tmp_path: Path, monkeyp
     with pytest.raises(RuntimeLost, match="the container supervisor is gone: exit status 1"):
         await node.failed
     await node.stop()
+
+
+@in_event_loop
+async def test_a_cluster_ends_with_its_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    cluster = await EmbeddedCluster.start(tmp_path, start_node=start_node)
+    with pytest.raises(RuntimeLost, match="the container supervisor is gone"):
+        await cluster.failed
+    await cluster.stop()
