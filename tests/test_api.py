@@ -3,6 +3,7 @@
 import json
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -116,6 +117,15 @@ def test_a_watch_that_is_stopped_before_it_begins_asks_nothing(tmp_path: Path) -
 
 def test_the_servers_clock_has_a_zone(api: KubernetesApi) -> None:
     assert api.server_time().tzinfo is not None
+
+
+def test_threads_that_connect_at_the_same_time_do_not_take_each_others_certificates(cluster: Cluster) -> None:
+    def connect(_number: int) -> str:
+        with connected(cluster.kubeconfig) as api:
+            return str(api.get("/version")["major"])
+
+    with ThreadPoolExecutor(16) as pool:
+        assert set(pool.map(connect, range(100))) == {"1"}
 
 
 def test_no_credential_stays_on_disk(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
