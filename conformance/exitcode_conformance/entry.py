@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 from exitcode_conformance.frozen import Frozen
+from exitcode_conformance.verdict import Trial
 
 WatchVerb = Literal["ADDED", "MODIFIED", "DELETED"]
 
@@ -78,3 +79,5 @@ class VerdictLine(Frozen):
     seen: str
     deciding: tuple[int, ...] = ()
     observed_class: str | None = None
+    trials: tuple[Trial, ...] = ()
+    """Every question about time that the verdict rests on; none in recordings of earlier versions."""

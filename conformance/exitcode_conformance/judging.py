@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from exitcode_conformance.temporal import Finding
-from exitcode_conformance.verdict import Judgement, Verdict
+from exitcode_conformance.verdict import Judgement, Trial, Verdict
 
 
 class Undecided(Exception):
@@ -39,10 +39,27 @@ def unknown(expected: str, seen: str, *deciding: int, observed_class: str | None
 def judged(expected: str, findings: Iterable[Finding], *, observed_class: str | None = None) -> Judgement:
     """One judgement of several findings, all of which have to hold."""
     found = list(findings)
-    for holds, verdict in ((False, failed), (None, unknown)):
+    deciding, verdict = found, Verdict.PASS
+    for holds, wrong in ((False, Verdict.FAIL), (None, Verdict.UNKNOWN)):
         some = [f for f in found if f.holds is holds]
         if some:
-            deciding = sorted({line for f in some for line in f.deciding})
-            return verdict(expected, "; ".join(f.seen for f in some), *deciding, observed_class=observed_class)
-    deciding = sorted({line for f in found for line in f.deciding})
-    return passed(expected, "; ".join(f.seen for f in found), *deciding, observed_class=observed_class)
+            deciding, verdict = some, wrong
+            break
+    return Judgement(
+        verdict=verdict,
+        expected=expected,
+        seen="; ".join(f.seen for f in deciding),
+        deciding=tuple(sorted({line for f in deciding for line in f.deciding})),
+        observed_class=observed_class,
+        trials=tuple(_trial(f) for f in found if f.bound is not None),
+    )
+
+
+def _trial(finding: Finding) -> Trial:
+    assert finding.bound is not None
+    return Trial(
+        kind="never" if finding.absence else "eventually",
+        bound=finding.bound,
+        holds=finding.holds,
+        delay=None if finding.delay is None else round(finding.delay, 3),
+    )

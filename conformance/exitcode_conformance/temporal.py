@@ -30,6 +30,10 @@ class Finding:
     deciding: tuple[int, ...] = ()
     delay: float | None = None
     """Seconds from the start to what was waited for, where it came."""
+    bound: BoundName | None = None
+    """The duration that was asked about; None where the answer is not about time."""
+    absence: bool = False
+    """Whether it was asked that something does not come."""
 
 
 def seconds(history: History, name: BoundName) -> float:
@@ -45,28 +49,30 @@ def eventually(history: History, *, since: Moment, bound: BoundName, found: Mome
         deciding = (since.seq, found.seq)
         if delay <= limit:
             seen = f"{found.what}, {delay:.1f} s after {since.what}"
-            return Finding(holds=True, seen=seen, deciding=deciding, delay=delay)
+            return Finding(holds=True, seen=seen, deciding=deciding, delay=delay, bound=bound)
         excuse = _held_up(history, since.time, found.time)
         if excuse is None and bound in CLUSTERS_WORK:
             excuse = f"the bound `{bound}` is {limit:g} s, but the cluster alone did it: too slow to tell"
         late = excuse or f"the bound `{bound}` is {limit:g} s"
         seen = f"{found.what}, but {delay:.1f} s after {since.what}; {late}"
-        return Finding(holds=None if excuse else False, seen=seen, deciding=deciding, delay=delay)
+        return Finding(holds=None if excuse else False, seen=seen, deciding=deciding, delay=delay, bound=bound)
     observed = history.end.time - since.time
     lost = sum(lasted for lasted, _ in _delays(history, since.time, history.end.time))
     held_up = _held_up(history, since.time, since.time + limit)
     if held_up is not None and observed - lost < limit:
-        return Finding(holds=None, seen=f"{missing}, but {held_up}", deciding=(since.seq, history.end.seq))
+        return Finding(holds=None, seen=f"{missing}, but {held_up}", deciding=(since.seq, history.end.seq), bound=bound)
     if observed >= limit:
         return Finding(
             holds=False,
             seen=f"{missing} within the {limit:g} s (`{bound}`) after {since.what}",
             deciding=(since.seq, history.end.seq),
+            bound=bound,
         )
     return Finding(
         holds=None,
         seen=f"{missing}, but only {observed:.1f} s of the {limit:g} s (`{bound}`) after {since.what} were observed",
         deciding=(since.seq, history.end.seq),
+        bound=bound,
     )
 
 
@@ -97,6 +103,8 @@ def never(history: History, *, since: Moment, offence: Moment | None, until: Mom
             holds=False,
             seen=f"{offence.what}, {max(0.0, offence.time - since.time):.1f} s after {since.what}",
             deciding=(since.seq, offence.seq),
+            bound="never",
+            absence=True,
         )
     window = seconds(history, "never")
     begin = max(since.time, until.time if until else since.time)
@@ -106,6 +114,8 @@ def never(history: History, *, since: Moment, offence: Moment | None, until: Mom
             holds=None,
             seen=f"only {max(0.0, history.end.time - begin):.1f} s of the window `never` of {window:g} s were observed",
             deciding=(since.seq, history.end.seq),
+            bound="never",
+            absence=True,
         )
     witness = history.witness(begin + window / 2, history.end.time)
     if witness is None:
@@ -113,11 +123,15 @@ def never(history: History, *, since: Moment, offence: Moment | None, until: Mom
             holds=None,
             seen=f"nothing for {window:g} s after {since.what}, but nothing shows that the operator was alive then",
             deciding=(since.seq,),
+            bound="never",
+            absence=True,
         )
     return Finding(
         holds=True,
         seen=f"nothing of the kind for {window:g} s after {since.what}; meanwhile the operator {witness.what}",
         deciding=(since.seq, witness.seq),
+        bound="never",
+        absence=True,
     )
 
 

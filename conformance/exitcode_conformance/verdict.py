@@ -1,6 +1,7 @@
 """The verdicts, and what a check hands over with one: what was expected, what was seen, which events decided."""
 
 from enum import StrEnum
+from typing import Literal
 
 from exitcode_conformance.frozen import Frozen
 
@@ -20,6 +21,18 @@ class Verdict(StrEnum):
     """The harness failed, not the operator."""
 
 
+class Trial(Frozen):
+    """One question about time that a judgement answers: what the report's numbers of delays and windows are made of."""
+
+    kind: Literal["eventually", "never"]
+    bound: str
+    """The name of the duration in `Timeouts`: the bound, or the window."""
+    holds: bool | None
+    """None where the evidence decided nothing."""
+    delay: float | None = None
+    """Seconds until what was waited for came; None where it did not, and for an absence."""
+
+
 class Judgement(Frozen):
     """A check's answer. Sentences are for a person; `deciding` are sequence numbers of the recording."""
 
@@ -29,6 +42,8 @@ class Judgement(Frozen):
     deciding: tuple[int, ...] = ()
     observed_class: str | None = None
     """For a check on an exit code: the class that the operator showed (see `classes.ObservedClass`)."""
+    trials: tuple[Trial, ...] = ()
+    """Every question about time that it rests on."""
 
 
 class Judged(Frozen):

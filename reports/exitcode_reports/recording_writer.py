@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError, from_json, to_json
 
 from exitcode_conformance.entry import Action, Event, VerdictLine, WatchVerb
 from exitcode_conformance.frozen import Frozen
-from exitcode_conformance.verdict import Verdict
+from exitcode_conformance.verdict import Trial, Verdict
 from exitcode_reports.header import Footer, Header
 from exitcode_reports.recording_error import RecordingError, SecretRefused
 
@@ -117,6 +117,7 @@ class RecordingWriter:
         seen: str,
         deciding: Iterable[int] = (),
         observed_class: str | None = None,
+        trials: Iterable[Trial] = (),
     ) -> VerdictLine:
         """Record a verdict. Checks are pure, so the same case judged again must come out the same: then the
         line that is already there is returned, and otherwise RecordingError is raised. Raises ValueError for a
@@ -133,6 +134,7 @@ class RecordingWriter:
                 seen=seen,
                 deciding=tuple(deciding),
                 observed_class=observed_class,
+                trials=tuple(trials),
             )
             before = self._verdicts.get((requirement, subject))
             if before is not None and before.model_copy(update={"seq": line.seq, "time": line.time}) == line:
