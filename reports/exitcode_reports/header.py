@@ -1,9 +1,11 @@
 """The first and the last line of a recording: what was about to be run, and what came of it."""
 
-from typing import Literal
+from hashlib import sha256
+from typing import Literal, Self
 
 from pydantic import AwareDatetime, Field
 
+from exitcode_conformance.contract import Contract
 from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.timeouts import Timeouts
@@ -56,6 +58,17 @@ class ContractIdentity(Frozen):
     """Exit code → its class. A code that is not here is undefined."""
     no_code: str | None = None
     """The class of a failure that has no code at all; None where the contract is silent."""
+
+    @classmethod
+    def of(cls, contract: Contract) -> Self:
+        """The identity of a published contract."""
+        return cls(
+            id=contract.id,
+            version=contract.version,
+            digest=sha256(contract.model_dump_json().encode()).hexdigest(),
+            claims={code: claim.code_class.value for claim in contract.claims for code in claim.every_code()},
+            no_code=contract.no_code.value,
+        )
 
 
 class PlannedCase(Frozen):

@@ -5,6 +5,8 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from exitcode_reports.allure_results import write_allure_results
+from exitcode_reports.census import is_census
+from exitcode_reports.census_html import render_census
 from exitcode_reports.html import render_html
 from exitcode_reports.junit import render_junit
 from exitcode_reports.recording import Recording
@@ -13,12 +15,17 @@ from exitcode_reports.recording_error import RecordingError
 
 def write_reports(recording: Recording, directory: Path) -> tuple[Path, ...]:
     """Write index.html, junit.xml and the folder allure-results into the directory, which is made if need be, and
-    return the paths of the first two. A report that is there already is replaced at once, so that no reader ever sees
-    half of one. Raises RecordingError where that cannot be done."""
-    contents = {"index.html": render_html(recording), "junit.xml": render_junit(recording)}
+    return the paths of the first two; of a census, census.html alone. A report that is there already is replaced at
+    once, so that no reader ever sees half of one. Raises RecordingError where that cannot be done."""
+    of_census = is_census(recording)
+    if of_census:
+        contents = {"census.html": render_census(recording)}
+    else:
+        contents = {"index.html": render_html(recording), "junit.xml": render_junit(recording)}
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        write_allure_results(recording, directory / "allure-results")
+        if not of_census:
+            write_allure_results(recording, directory / "allure-results")
         return tuple(_replace(directory / name, content) for name, content in contents.items())
     except OSError as error:
         raise RecordingError(
