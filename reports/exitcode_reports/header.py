@@ -105,6 +105,13 @@ class Header(Frozen):
     plan: tuple[PlannedCase, ...]
     reproduce: tuple[str, ...]
     """The command line that runs the same again, one entry an argument."""
+    shown_to_fail: dict[str, tuple[str, ...]] | None = None
+    """Requirement → the broken controllers that it was shown to fail on. One that is not here is unproven, and does not
+    count. None in recordings of earlier versions: all count."""
+
+    def is_proven(self, requirement: str) -> bool:
+        """Whether the requirement counts: somebody has seen that its check finds something."""
+        return self.shown_to_fail is None or bool(self.shown_to_fail.get(requirement))
 
 
 class Footer(Frozen):

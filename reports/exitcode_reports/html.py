@@ -21,6 +21,8 @@ LONGEST = 1200
 """Characters of a single value that are shown; the recording has the rest."""
 MOST_LINKS = 6
 """Links to scenarios, and to deciding entries, that one case has."""
+MOST_NAMES = 3
+"""Broken controllers that are named beside a requirement."""
 CLASSES = (
     ("success", "succeeded"),
     ("retryable", "restarted"),
@@ -44,6 +46,7 @@ def render_html(recording: Recording) -> str:
         script=script,
         policy=policy_for(style, script),
         most_links=MOST_LINKS,
+        most_names=MOST_NAMES,
         classes=CLASSES,
         states=STATES,
         loud=NEEDS_ATTENTION,

@@ -1,8 +1,9 @@
 """JUnit XML, a pure function of the recording, as Jenkins, GitLab and their kin read it.
 
 JUnit has four outcomes. What must turn a build red is a failure (a failed MUST) or an error (the harness failed, or a
-MUST stayed unknown); what must not is skipped, with the reason: a failed SHOULD, and whatever was not run. Judging a
-recording takes no time, and scenarios share theirs, so the cases say 0 and the whole says how long the run took."""
+MUST stayed unknown); what must not is skipped, with the reason: a failed SHOULD, whatever fails an unproven
+requirement, and whatever was not run. Judging a recording takes no time, and scenarios share theirs, so the cases say
+0 and the whole says how long the run took."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -28,14 +29,14 @@ Outcome = Literal["passed", "failure", "error", "skipped"]
 
 def outcome_of(result: CaseResult) -> Outcome:
     """What JUnit calls it."""
-    must = result.case.level == "MUST"
+    must = result.is_must
     match result.verdict:
         case Verdict.PASS:
             return "passed"
         case Verdict.FAIL:
             return "failure" if must else "skipped"
         case Verdict.ERROR:
-            return "skipped" if result.case.level == "INFO" else "error"
+            return "skipped" if result.case.level == "INFO" or not result.proven else "error"
         case Verdict.UNKNOWN:
             return "error" if must else "skipped"
         case Verdict.NOT_SUPPORTED | Verdict.WAIVED | Verdict.NOT_RUN:
@@ -129,7 +130,8 @@ def _case(suite: Element, result: CaseResult, entries: dict[str, list[Entry]]) -
     outcome = outcome_of(result)
     if outcome == "passed":
         return
-    message = f"{result.case.level} {result.verdict}: {result.seen}"
+    level = result.case.level if result.proven else f"unproven {result.case.level}"
+    message = f"{level} {result.verdict}: {result.seen}"
     attributes = {"message": _text(message)}
     if outcome == "skipped":
         SubElement(case, "skipped", attributes)

@@ -26,6 +26,13 @@ class CaseResult(Frozen):
     verdict: Verdict
     line: VerdictLine | None
     """None where the recording has no verdict on it."""
+    proven: bool = True
+    """Whether the requirement is known to be able to fail; one that is not does not count."""
+
+    @property
+    def is_must(self) -> bool:
+        """Whether it decides."""
+        return self.case.level == "MUST" and self.proven
 
     @property
     def name(self) -> str:
@@ -60,15 +67,17 @@ def case_results(recording: Recording) -> tuple[CaseResult, ...]:
             verdict = Verdict(line.verdict)
         else:
             verdict = Verdict.NOT_RUN if case.planned == "run" else Verdict(case.planned)
-        results.append(CaseResult(case=case, verdict=verdict, line=line))
+        proven = recording.header.is_proven(case.requirement)
+        results.append(CaseResult(case=case, verdict=verdict, line=line, proven=proven))
     return tuple(results)
 
 
 def overall_of(results: Iterable[CaseResult], *, partial: bool) -> Overall:
     """What the results come to. One failed MUST is proof, whatever else is missing; otherwise an error of the
-    harness comes before what is undecided. SHOULD counts only where the harness failed; INFO never does."""
-    counting = [result for result in results if result.case.level != "INFO"]
-    must = {result.verdict for result in counting if result.case.level == "MUST"}
+    harness comes before what is undecided. SHOULD counts only where the harness failed; INFO never does, nor does what
+    is unproven."""
+    counting = [result for result in results if result.case.level != "INFO" and result.proven]
+    must = {result.verdict for result in counting if result.is_must}
     if Verdict.FAIL in must:
         return Overall.NOT_CONFORMANT
     if any(result.verdict is Verdict.ERROR for result in counting):

@@ -1,10 +1,11 @@
 """The verdict in one glance, in words: the heading, the sentence and the counts that every report opens with."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.verdict import Verdict
+from exitcode_reports.evidence import TimeEvidence, time_evidence
 from exitcode_reports.header import Header, Level
 from exitcode_reports.recording import Recording
 from exitcode_reports.results import CaseResult, Overall, case_results, overall_of
@@ -51,6 +52,12 @@ class RequirementResult(Frozen):
     """The gravest of its cases'."""
     counts: dict[Verdict, int]
     cases: tuple[CaseResult, ...]
+    shown_to_fail: tuple[str, ...] = ()
+    """The broken controllers that it was shown to fail on."""
+    proven: bool = True
+    """One that is not does not count."""
+    evidence: tuple[TimeEvidence, ...] = ()
+    """What its verdicts about time rest on."""
 
 
 class GroupResult(Frozen):
@@ -90,18 +97,19 @@ def summarise(recording: Recording) -> Summary:
     """Everything that is said of the recording as a whole."""
     results = case_results(recording)
     overall = overall_of(results, partial=recording.partial)
-    groups = _groups(results)
+    groups = _groups(results, recording.header)
     requirements = [requirement for group in groups for requirement in group.requirements]
+    counting = [one for one in requirements if one.proven]
     return Summary(
         overall=overall,
         heading=HEADINGS[overall],
-        sentence=_sentence(recording.header, overall, requirements, partial=recording.partial),
-        notices=_notices(recording),
+        sentence=_sentence(recording.header, overall, counting, partial=recording.partial),
+        notices=(*_notices(recording), *_unproven(requirements)),
         tallies=tuple(
             Tally(
                 level=level,
-                cases=_counted(result.verdict for result in results if result.case.level == level),
-                requirements=_counted(one.verdict for one in requirements if one.level == level),
+                cases=_counted(case.verdict for one in counting if one.level == level for case in one.cases),
+                requirements=_counted(one.verdict for one in counting if one.level == level),
             )
             for level in LEVELS
         ),
@@ -114,7 +122,7 @@ def _counted(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
     return {verdict: found[verdict] for verdict in GRAVITY if found[verdict]}
 
 
-def _groups(results: Sequence[CaseResult]) -> tuple[GroupResult, ...]:
+def _groups(results: Sequence[CaseResult], header: Header) -> tuple[GroupResult, ...]:
     groups: dict[str, dict[str, list[CaseResult]]] = {}
     for result in results:
         groups.setdefault(result.group, {}).setdefault(result.case.requirement, []).append(result)
@@ -123,13 +131,13 @@ def _groups(results: Sequence[CaseResult]) -> tuple[GroupResult, ...]:
         GroupResult(
             name=name,
             title=GROUP_TITLES.get(name, ""),
-            requirements=tuple(_requirement(cases) for _, cases in sorted(groups[name].items())),
+            requirements=tuple(_requirement(cases, header) for _, cases in sorted(groups[name].items())),
         )
         for name in sorted(groups, key=lambda name: (order.get(name, len(order)), name))
     )
 
 
-def _requirement(cases: Sequence[CaseResult]) -> RequirementResult:
+def _requirement(cases: Sequence[CaseResult], header: Header) -> RequirementResult:
     case = cases[0].case
     return RequirementResult(
         id=case.requirement,
@@ -140,6 +148,9 @@ def _requirement(cases: Sequence[CaseResult]) -> RequirementResult:
         verdict=gravest(result.verdict for result in cases),
         counts=_counted(result.verdict for result in cases),
         cases=tuple(cases),
+        shown_to_fail=(header.shown_to_fail or {}).get(case.requirement, ()),
+        proven=case.level == "INFO" or header.is_proven(case.requirement),
+        evidence=time_evidence((result.line for result in cases if result.line), header.timeouts),
     )
 
 
@@ -191,6 +202,13 @@ def _notices(recording: Recording) -> tuple[str, ...]:
     if recording.header.cluster.type == "embedded":
         notices.append("Run on the embedded cluster, which imitates Kubernetes: no certification is claimed from it.")
     return tuple(notices)
+
+
+def _unproven(requirements: Iterable[RequirementResult]) -> Iterator[str]:
+    names = [one.id for one in requirements if not one.proven]
+    if names:
+        what = f"{_several(len(names), 'requirement')} {'is' if len(names) == 1 else 'are'} unproven, and not counted"
+        yield f"{what}: no broken controller is known to fail {_listed(names)}."
 
 
 def _joined(parts: Sequence[str]) -> str:

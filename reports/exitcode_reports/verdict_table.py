@@ -64,7 +64,7 @@ def verdict_table(summary: Summary) -> RenderableType:
             Text(_fit(requirement.id), style),
             Text(requirement.level),
             Text(_fit(requirement.sentence), "dim" if requirement.verdict is Verdict.PASS else ""),
-            Text(requirement.verdict, style),
+            Text(f"{requirement.verdict}{_unproven(requirement)}", style),
             counts,
         )
     parts: list[RenderableType] = [table]
@@ -87,6 +87,7 @@ def plain_verdicts(summary: Summary) -> str:
     lines = [
         f"{_fit(one.id):<{width}}  {one.level:<6}  {one.verdict:<13}  "
         + ", ".join(f"{number} {verdict}" for verdict, number in one.counts.items())
+        + _unproven(one)
         for one in requirements
     ]
     for result in _told(summary):
@@ -101,6 +102,10 @@ def plain_verdicts(summary: Summary) -> str:
 
 def _requirements(summary: Summary) -> list[RequirementResult]:
     return [requirement for group in summary.groups for requirement in group.requirements]
+
+
+def _unproven(requirement: RequirementResult) -> str:
+    return "" if requirement.proven else " (unproven: not counted)"
 
 
 def _wrong(requirement: RequirementResult) -> list[CaseResult]:

@@ -9,6 +9,7 @@ from typing import Protocol
 
 import pytest
 
+from exitcode_conformance.kills import published_kills
 from exitcode_conformance.plan import Case
 from exitcode_conformance.requirements import Requirement, by_group
 from exitcode_conformance.verdict import Judged, Verdict
@@ -50,5 +51,7 @@ def must_be_met(requirement: Requirement, judged: Judged) -> None:
             pytest.xfail(judged.text)
         case Verdict.FAIL if requirement.level != "MUST":
             pytest.xfail(judged.text)
+        case Verdict.FAIL | Verdict.UNKNOWN if requirement.id not in published_kills().proofs():
+            pytest.xfail(f"{judged.text}\nNot counted: no broken controller is known to fail {requirement.id}.")
         case _:
             pytest.fail(judged.text, pytrace=False)
