@@ -10,6 +10,7 @@ from exitcode_conformance.kills import KillList, Mutant
 from exitcode_conformance.registry import Requirement
 from exitcode_conformance.verdict import Verdict
 from exitcode_reports.header import Level
+from exitcode_reports.summary import GROUP_TITLES
 
 REFERENCE = "reference"
 """The name of the unchanged controller."""
@@ -104,9 +105,9 @@ def proven_requirements(
     """Each requirement that is judged at all with the mutants that fail it, those that were built for it first."""
     found = list(results)
     rows = []
-    for one in requirements.values():
-        if one.level == "INFO":
-            continue
+    order = {name: number for number, name in enumerate(GROUP_TITLES)}
+    judged = (one for one in requirements.values() if one.level != "INFO")
+    for one in sorted(judged, key=lambda one: (order.get(one.group, len(order)), one.id)):
         killers = [result for result in found if one.id in result.killed_by]
         killers.sort(key=lambda result: result.mutant.target != one.id)
         names = tuple(result.name for result in killers)

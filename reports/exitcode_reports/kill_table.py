@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.text import Text
 
 from exitcode_reports.kill_matrix import KillMatrix, MutantResult
+from exitcode_reports.kill_page import heading_of, sentence_of
 from exitcode_reports.printable import printable
 
 LONGEST = 160
@@ -63,15 +64,8 @@ def _kills(result: MutantResult) -> str:
 
 
 def _verdict(matrix: KillMatrix) -> Text:
-    killed = sum(bool(result.kills) for result in matrix.mutants if result.mutant.target is not None)
-    faulty = sum(result.mutant.target is not None and result.was_run for result in matrix.mutants)
-    proven = sum(bool(row.killers) for row in matrix.requirements)
-    text = f"{killed} of {faulty} mutants killed in {matrix.seconds:.0f} s"
-    if matrix.complete:
-        text += f"; {proven} of {len(matrix.requirements)} requirements shown to fail"
-        if matrix.reference is not None:
-            text += f"; the unchanged controller fails {len(matrix.reference.killed_by) or 'nothing'}"
-    return Text(text, "bold red" if matrix.problems else "bold green")
+    style = "bold magenta" if matrix.harness_failed else "bold red" if matrix.problems else "bold green"
+    return Text(f"{heading_of(matrix).upper()}  {sentence_of(matrix)}", style)
 
 
 def _short(text: str) -> str:

@@ -26,15 +26,21 @@ def write_reports(recording: Recording, directory: Path) -> tuple[Path, ...]:
         directory.mkdir(parents=True, exist_ok=True)
         if not of_census:
             write_allure_results(recording, directory / "allure-results")
-        return tuple(_replace(directory / name, content) for name, content in contents.items())
+        return tuple(replace_file(directory / name, content) for name, content in contents.items())
     except OSError as error:
-        raise RecordingError(
-            f"The reports cannot be written to {directory}: {error.strerror or error}.",
-            "Choose a directory that you may write to and that has room.",
-        ) from error
+        raise unwritable(directory, error) from error
 
 
-def _replace(path: Path, content: str) -> Path:
+def unwritable(directory: Path, error: OSError) -> RecordingError:
+    """The sentence for a directory that takes no reports."""
+    return RecordingError(
+        f"The reports cannot be written to {directory}: {error.strerror or error}.",
+        "Choose a directory that you may write to and that has room.",
+    )
+
+
+def replace_file(path: Path, content: str) -> Path:
+    """Write a file whole or not at all; its path. Raises OSError."""
     with NamedTemporaryFile(
         "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=f".{path.name}.", delete=False
     ) as file:
