@@ -73,7 +73,7 @@ def judge_code(history: History, promised: CodeClass) -> Judgement:
     """
     code, target = census_code(history.scenario), history.scenario.target
     assert target is not None, "a scenario of the census is about one replica"
-    expected = f"{target} ends with {code}, and " + EXPECTED.get(promised, "nothing is expected")
+    expected = f"{target} ends with {code}: {EXPECTED.get(promised, 'nothing is promised')}"
 
     def check() -> Judgement:
         shown = sighting(history, aftermath(history, target))

@@ -104,8 +104,13 @@ def observed_class(history: History, after: Aftermath) -> ObservedClass | None:
     if after.failure is not None:
         return ObservedClass.PERMANENT if alone.holds and after.failed is not None else None
     observed = history.end.time - after.ended.time
-    enough = observed >= max(seconds(history, "restart"), seconds(history, "terminal"))
+    enough = observed >= _longest(history)
     return ObservedClass.IGNORED if alone.holds and enough else None
+
+
+def _longest(history: History) -> float:
+    """The seconds that an operator has for whatever it does about an end."""
+    return max(seconds(history, "restart"), seconds(history, "terminal"))
 
 
 def _class_of_success(history: History, after: Aftermath) -> ObservedClass | None:
@@ -146,7 +151,8 @@ def sighting(history: History, after: Aftermath) -> Sighting:
         parts.append("the job did not fail")
     else:
         watched = history.end.time - after.ended.time
-        parts.append(f"the job did not become Failed in the {watched:.1f} s that were observed")
+        told = f"the job did not become Failed in the {watched:.1f} s that were observed"
+        parts.append(told if observed else f"{told}, and it may have {_longest(history):g} s")
     return Sighting(observed=observed, seen="; ".join(parts), deciding=tuple(dict.fromkeys(deciding)))
 
 

@@ -11,7 +11,16 @@ from exitcode_conformance.contract import ObservedClass
 from exitcode_conformance.verdict import Verdict
 from exitcode_reports.census import CLASS_WORDS, UNKNOWN_WORD, Census, CodeResult, census_of, class_counts
 from exitcode_reports.html import MOST_LINKS, STATES, environment, part, policy_for
-from exitcode_reports.page import LOOKS, NEEDS_ATTENTION, ScenarioPage, identity_of, in_utc, scenario_pages
+from exitcode_reports.page import (
+    LOOKS,
+    NEEDS_ATTENTION,
+    ScenarioPage,
+    deciding_of,
+    event_rows,
+    identity_of,
+    in_utc,
+    scenario_pages,
+)
 from exitcode_reports.recording import Recording
 from exitcode_reports.results import case_results
 
@@ -34,6 +43,7 @@ class Stretch:
 def render_census(recording: Recording) -> str:
     """The page. The same recording gives the same page, byte for byte. Raises RecordingError for what is no census."""
     census = census_of(recording)
+    others = [entry for entry in recording.entries if entry.scenario is None]
     style = part("style.css") + part("census.css")
     script = part("census.js")
     return (
@@ -49,6 +59,7 @@ def render_census(recording: Recording) -> str:
             wanting=_wanting(census),
             lists={fit.name: _lists(fit.agreeing, fit.differing, fit.unknown) for fit in census.fits},
             pages=_pages(recording, census),
+            others=event_rows(others, deciding_of(case_results(recording))),
             recorded=frozenset(entry.seq for entry in recording.entries),
             identity=identity_of(recording),
             reproduce=shlex.join(recording.header.reproduce),

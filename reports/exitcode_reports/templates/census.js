@@ -40,7 +40,9 @@
     event.preventDefault();
     let at = places.indexOf(event.target) + step;
     while (places[at] && places[at].tagName !== "A") at += step;
-    if (places[at]) places[at].focus();
+    if (!places[at]) return;
+    places[at].focus();
+    show(places[at]);
   });
 
   const reveal = () => {
@@ -56,7 +58,9 @@
     target.scrollIntoView({ block: "start" });
   };
   panel.classList.add("alive");
-  if (codes.length) stop(codes[0]);
+  const first = codes.find((one) => one.classList.contains("leaves"));
+  if (first && !location.hash) show(first);
+  else if (codes.length) stop(codes[0]);
   addEventListener("hashchange", reveal);
   reveal();
 })();
