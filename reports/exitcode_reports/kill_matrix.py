@@ -89,8 +89,17 @@ class KillMatrix(Frozen):
     requirements: tuple[ProvenRequirement, ...]
     problems: tuple[str, ...]
     """One sentence for each rule that does not hold."""
+    changes: tuple[str, ...]
+    """One sentence for each mutant that fails other requirements than the list says."""
+    acknowledged: bool = False
+    """The list was made to say what is so now."""
     notes: tuple[str, ...]
     """What is missing, and breaks no rule."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether every rule does."""
+        return not self.problems and (self.acknowledged or not self.changes)
 
     @property
     def harness_failed(self) -> bool:
@@ -126,7 +135,7 @@ def problems_of(
 ) -> Iterator[str]:
     """One sentence for each rule that does not hold. `variants` are the names of all controllers that there are."""
     known = set(variants)
-    for name in sorted(known - kills.mutants.keys() - {REFERENCE}):
+    for name in sorted(known - kills.mutants.keys() - {REFERENCE}) if complete else ():
         yield f"{name} is not in the list: add it, with the requirement that it was built for."
     for name in sorted(kills.mutants.keys() - known):
         yield f"{name} is in the list, and there is no such controller."
@@ -163,11 +172,18 @@ def _wrong_with(result: MutantResult, requirements: Mapping[str, Requirement]) -
             yield f"{name} is not killed by {mutant.target}, which it names{why}."
         elif mutant.bound is not None and f"`{mutant.bound}`" not in telling.seen:
             yield f"{name} fails {mutant.target} without a word of the bound `{mutant.bound}`: {telling.seen}."
-    new, old = set(result.killed_by), set(mutant.kills)
-    changes = [f"now fails {', '.join(sorted(new - old))}"] if new - old else []
-    changes += [f"no longer fails {', '.join(sorted(old - new))}"] if old - new else []
-    if changes:
-        yield f"{name} {' and '.join(changes)}: look into it, then --acknowledge it."
+
+
+def changes_of(results: Iterable[MutantResult]) -> Iterator[str]:
+    """One sentence for each mutant that fails other requirements than its entry says."""
+    for result in results:
+        if result.error is not None or not result.was_run:
+            continue
+        new, old = set(result.killed_by), set(result.mutant.kills)
+        changes = [f"now fails {', '.join(sorted(new - old))}"] if new - old else []
+        changes += [f"no longer fails {', '.join(sorted(old - new))}"] if old - new else []
+        if changes:
+            yield f"{result.name} {' and '.join(changes)}: look into it, and acknowledge it."
 
 
 def notes_of(

@@ -80,14 +80,14 @@ def render_kill_matrix(matrix: KillMatrix) -> str:
 def _look(matrix: KillMatrix) -> str:
     if matrix.harness_failed:
         return "error"
-    return "fail" if matrix.problems else "pass" if matrix.complete else "unknown"
+    return "fail" if not matrix.holds else "pass" if matrix.complete else "unknown"
 
 
 def heading_of(matrix: KillMatrix) -> str:
     """The result in a word or two."""
     if matrix.harness_failed:
         return "Harness failed"
-    if matrix.problems:
+    if not matrix.holds:
         return "Not proven"
     return "Proven" if matrix.complete else "In part"
 

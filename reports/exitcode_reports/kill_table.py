@@ -38,6 +38,8 @@ def kill_lines(matrix: KillMatrix) -> Iterator[Text]:
         yield Text(note, "dim")
     for problem in matrix.problems:
         yield Text(problem, "bold red")
+    for change in matrix.changes:
+        yield Text(change, "yellow" if matrix.acknowledged else "bold red")
     yield _verdict(matrix)
 
 
@@ -64,7 +66,7 @@ def _kills(result: MutantResult) -> str:
 
 
 def _verdict(matrix: KillMatrix) -> Text:
-    style = "bold magenta" if matrix.harness_failed else "bold red" if matrix.problems else "bold green"
+    style = "bold magenta" if matrix.harness_failed else "bold red" if not matrix.holds else "bold green"
     return Text(f"{heading_of(matrix).upper()}  {sentence_of(matrix)}", style)
 
 

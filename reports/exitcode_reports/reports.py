@@ -31,6 +31,14 @@ def write_reports(recording: Recording, directory: Path) -> tuple[Path, ...]:
         raise unwritable(directory, error) from error
 
 
+def write_page(recording: Recording, directory: Path) -> Path:
+    """Write index.html alone, into a directory that is there; its path. Raises RecordingError."""
+    try:
+        return replace_file(directory / "index.html", render_html(recording))
+    except OSError as error:
+        raise unwritable(directory, error) from error
+
+
 def unwritable(directory: Path, error: OSError) -> RecordingError:
     """The sentence for a directory that takes no reports."""
     return RecordingError(
