@@ -20,6 +20,7 @@ from exitcode_conformance.scenario import (
     outcome_code,
 )
 from exitcode_conformance.timeouts import Timeouts
+from exitcode_conformance.verdict import Trial
 from exitcode_reports.header import Level, Planned
 from exitcode_reports.recording import (
     ClusterIdentity,
@@ -311,10 +312,11 @@ def make_recording(
     unjudged: Iterable[str] = (),
     unknown: Iterable[str] = (),
     errors: Iterable[str] = (),
+    trials: Sequence[Trial] = (),
     **changes: Any,
 ) -> Path:
     """Write a whole run in which the operator restarts these codes. Scenarios named in `unjudged`, `unknown`
-    and `errors` get no verdict, or that one."""
+    and `errors` get no verdict, or that one; each verdict rests on `trials`."""
     known = scenarios() if known is None else known
     plan = [
         planned(requirement, name)
@@ -340,7 +342,7 @@ def make_recording(
         for case in plan:
             if case.planned == "run" and case.subject not in unjudged:
                 said = "unknown" if case.subject in unknown else "error" if case.subject in errors else None
-                _judge(writer, case, known[case.subject], seen[case.subject], restarts, said, message)
+                _judge(writer, case, known[case.subject], seen[case.subject], restarts, said, message, trials)
         if finish:
             writer.close(0)
     return path
@@ -354,6 +356,7 @@ def _judge(
     restarts: tuple[int, ...],
     said: str | None,
     message: str,
+    trials: Sequence[Trial],
 ) -> None:
     code = code_of(one)
     ended = next(e for e in events if e.object["status"].get("phase") in ("Failed", "Succeeded"))
@@ -371,6 +374,7 @@ def _judge(
         seen=f"{one.target} ended with {code} at {ended.time:.3f} s and was seen to be {observed}{message}",
         deciding=(ended.seq, after.seq) if exit_case or case.requirement.startswith("RESTART") else (),
         observed_class=observed if exit_case else None,
+        trials=trials,
     )
 
 

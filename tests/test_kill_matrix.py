@@ -166,7 +166,8 @@ def test_the_lines_say_by_what_each_was_found(capsys: pytest.CaptureFixture[str]
     ]
     assert "EXIT-03     MUST    shown to fail by b, a" in lines
     assert lines[-1] == (
-        "PROVEN  3 of 3 mutants killed in 60 s; 3 of 3 requirements shown to fail; the unchanged controller fails nothing."
+        "PROVEN  3 of 3 mutants killed in 60 s; 3 of 3 requirements shown to fail;"
+        " the unchanged controller fails nothing."
     )
 
 
