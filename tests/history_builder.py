@@ -179,6 +179,12 @@ class Story(JobObjects):
         """The harness deletes the job; the API server removes it at once."""
         return self.act("delete-job").job_removed()
 
+    def annotated(self, name: str, value: str) -> Self:
+        """An annotation of the job is changed."""
+        assert self.job is not None
+        self.job["metadata"].setdefault("annotations", {})[name] = value
+        return self.event(self.kind.plural, "MODIFIED", self.job)
+
     def job_removed(self) -> Self:
         """The job object goes."""
         assert self.job is not None
@@ -285,10 +291,24 @@ class Story(JobObjects):
         for replica in replicas:
             name = f"{self.scenario.id}-{replica}"
             metadata = {"name": name, "labels": self.labels(replica), "ownerReferences": self.owners()}
-            item: Json = {"metadata": {**metadata, "uid": f"service-{next(self._uids)}"}, "spec": {"clusterIP": "None"}}
+            spec = {"clusterIP": "None", "selector": self.selector(replica)}
+            item: Json = {"metadata": {**metadata, "uid": f"service-{next(self._uids)}"}, "spec": spec}
             self.service_objects[name] = item
             self.event("services", "ADDED", item)
         return self
+
+    def tells(self, reason: str, message: str, *, kind: str = "Normal", count: int = 1) -> Self:
+        """The operator records a Kubernetes event about the job."""
+        involved = {"kind": self.kind.name, "name": self.scenario.id, "uid": self.job_uid}
+        metadata = {"name": f"{self.scenario.id}.{next(self._uids)}", "uid": f"event-{next(self._uids)}"}
+        item: Json = {"metadata": metadata, "involvedObject": involved, "type": kind, "count": count}
+        return self.event("events", "ADDED", {**item, "reason": reason, "message": message})
+
+    def prints(self, **cells: str) -> Self:
+        """The harness asks the API server for the table of the job as it is."""
+        assert self.job is not None
+        version = self.job["metadata"]["resourceVersion"]
+        return self.act("table", detail={"resource_version": version, "cells": cells})
 
     def touch(self, replica: str, *, phase: str | None = None, container: Json | None = None) -> Self:
         """The kubelet writes a pod's status."""

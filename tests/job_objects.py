@@ -45,6 +45,10 @@ class JobObjects:
                 result[keys["role"]] = "master"
         return result
 
+    def selector(self, replica: str) -> dict[str, str]:
+        """What the service of a replica selects: its labels, but for the role."""
+        return {key: value for key, value in self.labels(replica).items() if not key.endswith("job-role")}
+
     def owners(self) -> list[Json]:
         """The ownerReferences of what belongs to the job."""
         owner = {"apiVersion": self.kind.api_version, "kind": self.kind.name, "name": self.scenario.id}

@@ -19,6 +19,7 @@ from exitcode_conformance.scenario import ExitOutcome, RunUntilStopped, Scenario
 from exitcode_conformance.success_rule import deciding_replicas
 from exitcode_conformance.timeouts import Timeouts
 from exitcode_fixtures.scenario_driver import Need, ScenarioDriver
+from exitcode_fixtures.scenario_requests import TOUCHED
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +82,13 @@ class SimulatedStory(Story):
             self.conditions().reverse()
         return self
 
+    def create(self, *replicas: str, manifest: Json | None = None) -> Self:
+        """Creates pods, and tells of each."""
+        super().create(*replicas, manifest=manifest)
+        for replica in replicas:
+            self.tells("SuccessfulCreatePod", f"Created pod: {self.scenario.id}-{replica}")
+        return self
+
     def counts(self) -> Json:
         """replicaStatuses, as the style has it."""
         if self.last_counts is not None:
@@ -113,9 +121,12 @@ class Simulation:
         if self.style.has_services:
             story.services(*story.replicas)
         story.create(*story.replicas)
-        for replica in story.replicas:
+        if any(group.template_restart_policy for group in self.scenario.groups):
+            story.tells("SettedPodTemplateRestartPolicy", "Restart policy in pod template will be overwritten")
+        for replica in self.scenario.running_replicas():
             self.start(replica)
-        story.says("Running")
+        if self.scenario.running_replicas() == story.replicas:
+            story.says("Running")
         driver = ScenarioDriver(scenario=self.scenario, timeouts=self.timeouts, started=story.now)
         while self.drive(driver):
             wake_at = driver.wake_at if driver.wake_at > story.now else story.now + self.timeouts.never / 8
@@ -150,6 +161,10 @@ class Simulation:
                 case Need.DELETE_JOB:
                     self.agenda.clear()
                     story.delete_job().collect()
+                case Need.TOUCH_JOB:
+                    story.act("touch-job", detail={"number": driver.touched}).annotated(TOUCHED, str(driver.touched))
+                case Need.READ_TABLE:
+                    story.prints(State=history.job_versions[-1].state or "")
                 case Need.WITNESS:
                     story.witness()
                     return True
@@ -192,6 +207,7 @@ class Simulation:
         else:
             self.story.ends(replica, code)
             self.react(replica, code)
+        self.story.tells("ExitedWithCode", f"Pod: run.{name} exited with code {code}")
 
     # --- the operator ------------------------------------------------------------------------------------------
 
@@ -250,7 +266,10 @@ class Simulation:
             return
         self.restarts += 1
         story = self.story
-        story.says("Restarting").asks_deletion(replica).gone(replica).create(replica)
+        kind, name = self.scenario.kind, f"{self.scenario.id}-{replica}"
+        story.tells(f"{kind}Restarting", f"{kind} {self.scenario.id} is restarting", kind="Warning")
+        story.says("Restarting").asks_deletion(replica).tells("SuccessfulDeletePod", f"Deleted pod: {name}")
+        story.gone(replica).create(replica)
         if self.style.says_running_early and len(story.pods) > 1:
             story.says("Running")
         self.later(0.1, lambda: self.started_again(replica))

@@ -104,7 +104,7 @@ def test_restart_03_allows_the_kubelet_to_restart_a_sibling_under_always() -> No
 
 
 def test_restart_03_allows_cleaning_up_after_the_end_and_right_before_it() -> None:
-    told = story("tfjob-worker-sigkill-worker3").begin().restart("worker-0", 137).wait(0.5).ends("worker-0", 0)
+    told = story("tfjob-worker-sigkill-ps1-worker3").begin().restart("worker-0", 137).wait(0.5).ends("worker-0", 0)
     told.says("Succeeded").asks_deletion("worker-1", "worker-2").gone("worker-1", "worker-2").complete()
     told.passes("RESTART-03")
     told = story(SEED).begin().restart("worker-0", 138).wait(1).ends("worker-0", 138)
@@ -113,7 +113,7 @@ def test_restart_03_allows_cleaning_up_after_the_end_and_right_before_it() -> No
 
 
 def test_restart_03_is_not_excused_by_an_end_that_comes_later() -> None:
-    told = story("tfjob-worker-sigkill-worker3").begin().wait(0.5).ends("worker-0", 137).says("Restarting")
+    told = story("tfjob-worker-sigkill-ps1-worker3").begin().wait(0.5).ends("worker-0", 137).says("Restarting")
     told.replace("worker-0").replace("worker-1").says("Running").wait(0.5).ends("worker-0", 0).says("Succeeded")
     told.complete().fails("RESTART-03", "worker-1 was deleted")
 

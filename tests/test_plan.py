@@ -17,11 +17,13 @@ DOCS = load_contract("kubeflow-docs")
 EVERYTHING = Claims(kinds=("TFJob", "PyTorchJob"), features=tuple(FEATURES))
 CATALOGUE = {
     "CLEAN": "05",
+    "EVENT": "01 02 03 04 05",
     "EXIT": "01 02 03 04 06 07 09 12",
-    "IDENT": "01 02 03 04 05",
+    "IDENT": "01 02 03 04 05 06 07",
     "INV": "03 04 05 06 08",
-    "RESTART": "01 02 03 04 05 06 07 08 10",
-    "STATE": "01 03 04 05 07 09 12",
+    "LIMIT": "05",
+    "RESTART": "01 02 03 04 05 06 07 08 09 10 11",
+    "STATE": "01 02 03 04 05 06 07 08 09 10 11 12",
 }
 
 

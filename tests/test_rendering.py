@@ -105,14 +105,14 @@ def test_the_script_runs_until_it_is_stopped_and_then_ends_with_0(shell: Sequenc
 
 
 def test_the_script_finds_its_own_word(shell: Sequence[str]) -> None:
-    words = "0=exit:3:0 1=exit:4:0 10=exit:5:0 11=run"
+    words = "0=exit:3:0 1=exit:4:0 10=exit:5:0 11=run:0"
     assert [status(shell, words, f"a-job-with-9-worker-{i}") for i in (0, 1, 10)] == [3, 4, 5]
 
 
 @pytest.mark.parametrize("words", ["", "1=exit:3:0", "00=exit:3:0"])
 def test_the_script_runs_where_nothing_is_said(shell: Sequence[str], words: str) -> None:
     with started(shell, words) as process:
-        assert said(process) == "outcome run"
+        assert said(process) == "outcome run:0"
         assert process.poll() is None
 
 
@@ -149,7 +149,7 @@ def test_the_seeds_own_script_ends_as_its_author_meant(shell: Sequence[str]) -> 
         (ExitOutcome(code=0, dwell=0), "exit:0:0"),
         (ExitOutcome(code=1, dwell=6), "exit:1:3"),
         (SignalOutcome(signal="USR1", dwell=0.01), "signal:USR1:0.005"),
-        (RunUntilStopped(), "run"),
+        (RunUntilStopped(), "run:0"),
     ],
 )
 def test_an_outcome_is_a_word(outcome: Outcome, word: str) -> None:
@@ -158,11 +158,11 @@ def test_an_outcome_is_a_word(outcome: Outcome, word: str) -> None:
 
 def test_the_config_map_holds_the_next_outcome_of_every_replica() -> None:
     scenario = SCENARIOS["tfjob-worker-then-143-138-137-0-worker3"]
-    assert outcome_data(scenario, {}, Timeouts()) == {"worker": "0=exit:143:0.5 1=run 2=run"}
-    assert outcome_data(scenario, {"worker-0": 3}, Timeouts()) == {"worker": "0=exit:137:0.5 1=run 2=run"}
-    assert outcome_data(scenario, {"worker-0": 9}, Timeouts()) == {"worker": "0=exit:0:0.5 1=run 2=run"}
+    assert outcome_data(scenario, {}, Timeouts()) == {"worker": "0=exit:143:0.5 1=run:0 2=run:0"}
+    assert outcome_data(scenario, {"worker-0": 3}, Timeouts()) == {"worker": "0=exit:137:0.5 1=run:0 2=run:0"}
+    assert outcome_data(scenario, {"worker-0": 9}, Timeouts()) == {"worker": "0=exit:0:0.5 1=run:0 2=run:0"}
     servers = outcome_data(SCENARIOS["tfjob-ps0-ps1-worker3"], {}, Timeouts())
-    assert servers == {"ps": "0=exit:0:0.5", "worker": "0=run 1=run 2=run"}
+    assert servers == {"ps": "0=exit:0:0.5", "worker": "0=run:0 1=run:0 2=run:0"}
     rendered = render_config_map(scenario, "run", Timeouts())
     assert rendered["metadata"] == {"name": f"outcome-{scenario.id}", "namespace": "run"}
     assert rendered["data"] == outcome_data(scenario, {}, Timeouts())

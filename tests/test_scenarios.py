@@ -56,7 +56,7 @@ def test_every_documented_code_is_tried_in_every_place_and_as_a_real_signal(code
 @pytest.mark.parametrize("contract", ["kubeflow-docs", "kubeflow-api"])
 def test_every_requirement_is_judged_in_two_scenarios_of_different_topology(contract: str) -> None:
     claims = Claims(kinds=tuple(KINDS), features=tuple(FEATURES))
-    plan = build_plan(claims=claims, contract=load_contract(contract), profile="core")
+    plan = build_plan(claims=claims, contract=load_contract(contract), profile="extended")
     topologies: dict[str, set[tuple[str, str]]] = {name: set() for name in REQUIREMENTS}
     for case in plan:
         topologies[case.requirement] |= {(SCENARIOS[s].kind, topology(SCENARIOS[s])) for s in case.scenarios}
@@ -119,7 +119,9 @@ def test_the_rule_of_success_is_that_of_the_kind() -> None:
         ("TFJob", "worker3", ("worker-0", "worker-1", "worker-2")),
         ("TFJob", "ps1-worker3", ("worker-0",)),
         ("TFJob", "chief1-worker2", ("chief-0",)),
+        ("TFJob", "ps1-chief1", ("chief-0",)),
         ("PyTorchJob", "master1-worker2", ("master-0",)),
+        ("PyTorchJob", "master1-worker1", ("master-0",)),
         ("PyTorchJob", "master1", ("master-0",)),
     }
 

@@ -38,7 +38,7 @@ SOME = tuple(
 @cache
 def plan(contract: str) -> tuple[Case, ...]:
     """All cases."""
-    return build_plan(claims=EVERYTHING, contract=CONTRACTS[contract], profile="core")
+    return build_plan(claims=EVERYTHING, contract=CONTRACTS[contract], profile="extended")
 
 
 def verdicts(histories: dict[str, History], contract: str) -> dict[str, list[str]]:
@@ -68,8 +68,10 @@ def test_a_conforming_operator_passes_everywhere() -> None:
 @pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
 def test_no_verdict_depends_on_how_an_operator_does_what_is_right(style: Style) -> None:
     found = verdicts(simulated(style, "kubeflow-docs", SOME, Timeouts()), "kubeflow-docs")
+    if not style.has_services:
+        assert {line.split()[0] for line in found.pop("IDENT-06")} == {"fail"}, "the style does not claim the feature"
     assert [line for lines in found.values() for line in lines if line != "pass"] == []
-    assert set(found) >= set(REQUIREMENTS) - {"EXIT-07", "EXIT-06", "EXIT-09"}
+    assert set(found) >= set(REQUIREMENTS) - {"EXIT-07", "EXIT-06", "EXIT-09", "IDENT-06"}
 
 
 def test_no_verdict_depends_on_the_speed_of_a_cluster_or_on_the_contract() -> None:
@@ -112,9 +114,14 @@ def test_a_job_that_got_a_status_and_nothing_else_passes_on_that_status_alone() 
 def test_a_job_that_got_pods_and_nothing_else_passes_on_those_pods_alone() -> None:
     found = counted({name: unmoved(submitted(name).create(*SCENARIOS[name].replica_names())) for name in SCENARIOS})
     passed = {name for name, verdict in found.items() if verdict["pass"]}
-    of_the_pods = {"IDENT-01", "IDENT-02", "IDENT-03", "IDENT-04", "IDENT-05", "INV-04", "RESTART-04"}
-    assert passed == {"INV-08", "INV-03", *of_the_pods}
-    assert {name for name, verdict in found.items() if verdict["fail"]} == {"STATE-01"}
+    of_the_pods = {"IDENT-01", "IDENT-02", "IDENT-03", "IDENT-04", "IDENT-05", "IDENT-07", "INV-04", "RESTART-04"}
+    assert passed == {"INV-08", "INV-03", "RESTART-11", *of_the_pods}
+    assert {name for name, verdict in found.items() if verdict["fail"]} == {
+        "STATE-01",
+        "IDENT-06",
+        "EVENT-02",
+        "EVENT-04",
+    }
 
 
 def test_nothing_is_said_of_what_was_cut_short() -> None:

@@ -45,6 +45,9 @@ class Action(Frozen):
         "step-reached",
         "step-timed-out",
         "delete-job",
+        "remove-pod",
+        "touch-job",
+        "table",
         "settled",
         "complete",
         "witness-submitted",
@@ -55,7 +58,9 @@ class Action(Frozen):
         "harness-error",
     ]
     detail: dict[str, Any] = {}
-    """`step-reached` and `step-timed-out` say which step; `watch-gap` which resource: events of it may be missing;
+    """`step-reached` and `step-timed-out` say which step; `remove-pod` which `pod` by its `uid` and `how`; `table` what
+    the API server would have `kubectl get` print of the job: `resource_version` and `cells` (column → text), or
+    `problem`; `watch-gap` which resource: events of it may be missing;
     `held-up` for how many seconds up to this moment the harness or the API server was too slow to be fair to
     anybody."""
 

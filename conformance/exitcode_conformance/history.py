@@ -12,10 +12,11 @@ from functools import cached_property
 from typing import Any
 
 from exitcode_conformance.entry import Action, Entry, Event
+from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.kinds import BY_PLURAL, KINDS, JobKind
 from exitcode_conformance.ordering import in_order
 from exitcode_conformance.pods import Attempt, Incarnation, PodVersion, replica_of
-from exitcode_conformance.scenario import Scenario, outcome_code
+from exitcode_conformance.scenario import RecreateJob, Scenario, is_outcome
 from exitcode_conformance.timeouts import Timeouts
 
 TERMINAL_STATES = ("Succeeded", "Failed")
@@ -102,9 +103,19 @@ class Witness:
     what: str
 
 
+class Declared(Frozen):
+    """What the operator's description says of it that a check has to know."""
+
+    clean_pod_policy: str | None = None
+    """What happens to the pods of a finished job without a cleanPodPolicy; None where nothing is declared."""
+
+
 class History:
     """One scenario's record. `entries` are in the order of the recording; `witnesses` are those of the whole run, in
-    that order, and may still grow."""
+    that order, and may still grow.
+
+    Where the scenario has the job made again, the history is that of the second one, from its submission on.
+    """
 
     def __init__(
         self,
@@ -114,10 +125,17 @@ class History:
         entries: Iterable[Entry],
         witnesses: Sequence[Witness] = (),
         run_actions: Sequence[Action] = (),
+        declared: Declared | None = None,
     ) -> None:
         self.scenario = scenario
         self.timeouts = timeouts
-        self.entries, self.lines = in_order(tuple(_until_complete(entries)))
+        self.declared = declared or Declared()
+        self.former: tuple[Entry, ...] = ()
+        """What is known of the job that was there before, where it was made again."""
+        whole = tuple(_until_complete(entries))
+        if any(isinstance(step, RecreateJob) for step in scenario.steps):
+            self.former, whole = _lives(whole)
+        self.entries, self.lines = in_order(whole)
         self._witnesses = witnesses
         self.run_actions = tuple(run_actions)
 
@@ -261,8 +279,8 @@ class History:
         """
         if attempt.ended is None:
             return True
-        expected = outcome_code(self.scenario.outcome_of(attempt.replica, attempt.number))
-        return attempt.ended.code == expected and not attempt.ended.stopped
+        told = self.scenario.outcome_of(attempt.replica, attempt.number)
+        return is_outcome(told, attempt.ended.code) and not attempt.ended.stopped
 
     @cached_property
     def own_failures(self) -> tuple[tuple[Incarnation, Moment], ...]:
@@ -288,14 +306,34 @@ class History:
             if moment.seq > until or replica not in self.scenario.replica_names():
                 continue
             ends = [a for a in self.attempts(replica) if a.uid == pod.uid and a.ended and a.ended.seq == moment.seq]
-            if not ends or not self.did_as_told(ends[0]):
+            group = self.scenario.group_of(replica)
+            asked_for = self.did_as_told(ends[0]) if ends else group.fails_without_code or group.sidecar_fails
+            if not asked_for:
                 return moment
         return None
+
+    @cached_property
+    def removed_by_harness(self) -> Mapping[str, Moment]:
+        """UID of every pod that the harness deleted or evicted → when it asked for that."""
+        return {
+            str(a.detail["uid"]): Moment(seq=a.seq, time=a.time, what=f"the removal of {a.detail['pod']} was asked for")
+            for a in self.actions
+            if a.action == "remove-pod"
+        }
 
     @cached_property
     def services(self) -> tuple[Event, ...]:
         """Watch events of the job's services."""
         return tuple(e for e in self.events if e.resource == "services")
+
+    @cached_property
+    def job_events(self) -> tuple[Event, ...]:
+        """Watch events of the Kubernetes events about the job itself."""
+        return tuple(
+            e
+            for e in self.events
+            if e.resource == "events" and (e.object.get("involvedObject") or {}).get("kind") == self.kind.name
+        )
 
     # --- the rest of the run -----------------------------------------------------------------------------------
 
@@ -328,6 +366,19 @@ def _until_complete(entries: Iterable[Entry]) -> Iterator[Entry]:
         yield entry
         if isinstance(entry, Action) and entry.action == "complete":
             return
+
+
+def _lives(entries: tuple[Entry, ...]) -> tuple[tuple[Entry, ...], tuple[Entry, ...]]:
+    """What is about the first job and what is about the second one: from its submission on, without what is still told
+    of objects that were there before. Nothing is about a second one as long as none was submitted."""
+    begins = [position for position, e in enumerate(entries) if isinstance(e, Action) and e.action == "submit"]
+    if len(begins) < 2:
+        return (), entries
+    former, later = entries[: begins[1]], entries[begins[1] :]
+    known = {e.metadata.get("uid") for e in former if isinstance(e, Event)}
+    is_late = [isinstance(e, Event) and e.metadata.get("uid") in known for e in later]
+    late = tuple(e for e, of_the_first in zip(later, is_late, strict=True) if of_the_first)
+    return (*former, *late), tuple(e for e, of_the_first in zip(later, is_late, strict=True) if not of_the_first)
 
 
 def operator_act(event: Event, previous: Mapping[str, Any] | None) -> str | None:

@@ -22,6 +22,8 @@ class JobKind(Frozen):
     """Types that decide success and carry the role label `master`, where the job has one of them."""
     followers_decide: str | None
     """Who decides without a leader: `worker-0`, `all-workers`, or None where a leader is obligatory."""
+    without_exit_code: str | None = None
+    """Why restartPolicy ExitCode has no effect on this kind, so that nothing is certified of it; None where it has."""
     group: str = "kubeflow.org"
     version: str = "v1"
 

@@ -5,6 +5,7 @@ from typing import Literal
 
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.frozen import Frozen
+from exitcode_conformance.kinds import KINDS
 from exitcode_conformance.registry import Feature, Profile, Requirement
 from exitcode_conformance.requirements import REQUIREMENTS
 from exitcode_conformance.scenario import Scenario
@@ -47,43 +48,57 @@ def build_plan(
 ) -> tuple[Case, ...]:
     """Every case of the profile, in the order of the requirements."""
     profiles: tuple[Profile, ...] = ("core",) if profile == "core" else ("core", "extended")
+    tried = {name: scenario for name, scenario in scenarios.items() if scenario.profile in profiles}
     cases: list[Case] = []
     for requirement in requirements.values():
         if requirement.profile in profiles:
-            cases += _cases_of(requirement, claims, contract, scenarios)
+            cases += _cases_of(requirement, claims, contract, tried)
     return tuple(cases)
 
 
 def _cases_of(
     requirement: Requirement, claims: Claims, contract: Contract, scenarios: Mapping[str, Scenario]
 ) -> list[Case]:
-    claimed = requirement.feature in claims.features
     cases: list[Case] = []
     groups: dict[str, list[str]] = {}
     for scenario in scenarios.values():
+        if _has_no_exit_code(scenario) and requirement.feature != "restart-policy-exit-code":
+            continue  # it is in the plan to say so once, and not run
         if requirement.applies is not None and requirement.applies(scenario, contract):
-            reason = None
-            if not claimed:
-                reason = f"the operator does not claim the feature {requirement.feature}"
-            elif scenario.kind not in claims.kinds:
-                reason = f"the operator does not claim the kind {scenario.kind}"
-            planned: Planned = "not-supported" if reason else "run"
-            subject = scenario.id
-            cases.append(
-                Case(requirement=requirement.id, subject=subject, scenarios=(subject,), planned=planned, reason=reason)
-            )
-        if requirement.group_by is not None and scenario.kind in claims.kinds:
+            cases.append(_case(requirement, scenario.id, (scenario.id,), _obstacle(requirement, scenario, claims)))
+        if requirement.group_by is not None and _obstacle(None, scenario, claims) is None:
             group = requirement.group_by(scenario, contract)
             if group is not None:
                 groups.setdefault(group, []).append(scenario.id)
     for name, members in groups.items():
         if len(members) >= requirement.minimum:
-            reason = None if claimed else f"the operator does not claim the feature {requirement.feature}"
-            planned = "not-supported" if reason else "run"
-            cases.append(
-                Case(requirement=requirement.id, subject=name, scenarios=tuple(members), planned=planned, reason=reason)
-            )
+            cases.append(_case(requirement, name, tuple(members), _not_claimed(requirement.feature, claims)))
     return cases
+
+
+def _case(requirement: Requirement, subject: str, scenarios: tuple[str, ...], obstacle: str | None) -> Case:
+    planned: Planned = "not-supported" if obstacle else "run"
+    return Case(requirement=requirement.id, subject=subject, scenarios=scenarios, planned=planned, reason=obstacle)
+
+
+def _has_no_exit_code(scenario: Scenario) -> bool:
+    return KINDS[scenario.kind].without_exit_code is not None
+
+
+def _obstacle(requirement: Requirement | None, scenario: Scenario, claims: Claims) -> str | None:
+    """Why an operator with these claims is not put to a scenario, None if it is. No requirement: for no reason of the
+    requirement's own."""
+    unsupported = KINDS[scenario.kind].without_exit_code
+    if unsupported is not None:
+        return unsupported
+    if scenario.kind not in claims.kinds:
+        return f"the operator does not claim the kind {scenario.kind}"
+    features = (*((requirement.feature,) if requirement else ()), *scenario.needs)
+    return next(filter(None, (_not_claimed(feature, claims) for feature in features)), None)
+
+
+def _not_claimed(feature: str, claims: Claims) -> str | None:
+    return None if feature in claims.features else f"the operator does not claim the feature {feature}"
 
 
 def only_recorded(plan: tuple[Case, ...], recorded: Collection[str]) -> tuple[Case, ...]:

@@ -1,7 +1,7 @@
 """Premises: what has to have happened before a requirement says anything. Each raises Undecided where it has not."""
 
 from exitcode_conformance import selection
-from exitcode_conformance.contract import CodeClass, Contract
+from exitcode_conformance.contract import Contract
 from exitcode_conformance.history import History, Moment
 from exitcode_conformance.judging import Undecided
 from exitcode_conformance.pods import Attempt, ContainerEnd, Incarnation
@@ -62,10 +62,7 @@ def must_have_come_to_its_end(history: History, contract: Contract) -> None:
     scenario = history.scenario
     if history.terminal is not None or not any(isinstance(step, UntilTerminal) for step in scenario.steps):
         return
-    codes = selection.script_codes(scenario)
-    last = contract.class_of(codes[-1]) if codes and codes[-1] is not None else None
-    under_exit_code = selection.target_policy(scenario) == "ExitCode"
-    if under_exit_code and last is not None and (last.restarts or last is CodeClass.UNDEFINED):
+    if selection.may_go_on(scenario, contract):
         return
     raise Undecided("the job never became Succeeded or Failed, so that nothing is known of its end", history.end.seq)
 

@@ -6,11 +6,11 @@ from typing import Literal
 
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.history import History
+from exitcode_conformance.scenario import Profile as Profile
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.verdict import Judgement
 
 Level = Literal["MUST", "SHOULD", "INFO"]
-Profile = Literal["core", "extended"]
 Feature = Literal[
     "restart-policy-exit-code",
     "restart-policy-always",
@@ -19,9 +19,14 @@ Feature = Literal[
     "job-conditions",
     "success-policy",
     "identity",
+    "services",
     "cluster-environment",
     "garbage-collection",
+    "clean-pod-policy",
     "backoff-limit",
+    "active-deadline",
+    "ttl-after-finished",
+    "events",
     "operator-process",
 ]
 FEATURES: dict[Feature, str] = {
@@ -32,9 +37,14 @@ FEATURES: dict[Feature, str] = {
     "job-conditions": "conditions, replicaStatuses and times in the job's status",
     "success-policy": "the kind's documented success rule",
     "identity": "names, labels and owner references of pods and services",
+    "services": "a headless service for each replica",
     "cluster-environment": "TF_CONFIG, or MASTER_ADDR and its companions",
     "garbage-collection": "everything owned goes with the job",
+    "clean-pod-policy": "runPolicy.cleanPodPolicy",
     "backoff-limit": "runPolicy.backoffLimit",
+    "active-deadline": "runPolicy.activeDeadlineSeconds",
+    "ttl-after-finished": "runPolicy.ttlSecondsAfterFinished",
+    "events": "Kubernetes events about the job",
     "operator-process": "the harness can see the operator's process, and so whether it restarted",
 }
 

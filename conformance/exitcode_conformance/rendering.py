@@ -7,12 +7,14 @@ resolves the ConfigMap's key each time it starts a container; the harness change
 
 import copy
 import re
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from exitcode_conformance.kinds import KINDS
 from exitcode_conformance.scenario import (
     ExitOutcome,
+    MissingCommand,
     Outcome,
     ReplicaGroup,
     RunUntilStopped,
@@ -23,6 +25,9 @@ from exitcode_conformance.timeouts import Timeouts
 
 DEFAULT_IMAGE = "busybox:1.36"
 OUTCOME_VARIABLE = "EXITCODE_OUTCOME"
+MISSING_COMMAND = "/no/such/command"
+NO_NODE = {"exitcode-conformance/no-node-has-this": "true"}
+"""A nodeSelector that keeps pods Pending."""
 MANIFEST_SECONDS_PER_UNIT = 2.0
 """How many seconds of a foreign manifest's sleep are one unit of `Timeouts.dwell`."""
 
@@ -32,7 +37,7 @@ index=${POD_NAME##*-}
 for word in $EXITCODE_OUTCOME; do
   case $word in "$index="*) outcome=${word#*=} ;; esac
 done
-echo "outcome ${outcome:=run}"
+echo "outcome ${outcome:=run:0}"
 kind=${outcome%%:*} rest=${outcome#*:}
 argument=${rest%%:*} seconds=${rest#*:}
 case $kind in
@@ -44,6 +49,7 @@ signal)
   sh -c "kill -$argument \\$\\$"
   exit $? ;;
 run)
+  trap 'exit "$argument"' TERM
   while :; do sleep 3600 & wait $!; done ;;
 esac
 echo "this outcome is not known: $outcome" >&2
@@ -54,14 +60,16 @@ every signal that it has no handler for."""
 
 
 def outcome_word(outcome: Outcome, timeouts: Timeouts) -> str:
-    """An outcome as the container's script reads it: `exit:137:0.5`, `signal:KILL:0.5`, `run`."""
+    """An outcome as the container's script reads it: `exit:137:0.5`, `signal:KILL:0.5`, `run:0`."""
     match outcome:
         case ExitOutcome():
             return f"exit:{outcome.code}:{outcome.dwell * timeouts.dwell:g}"
         case SignalOutcome():
             return f"signal:{outcome.signal}:{outcome.dwell * timeouts.dwell:g}"
         case RunUntilStopped():
-            return "run"
+            return f"run:{outcome.code}"
+        case MissingCommand():
+            return "none"
 
 
 def outcome_data(scenario: Scenario, attempts: Mapping[str, int], timeouts: Timeouts) -> dict[str, str]:
@@ -99,7 +107,7 @@ def render_job(scenario: Scenario, namespace: str, timeouts: Timeouts, image: st
     spec: dict[str, Any] = {"runPolicy": copy.deepcopy(scenario.run_policy)} if scenario.run_policy else {}
     if scenario.success_policy is not None:
         spec["successPolicy"] = scenario.success_policy
-    spec[kind.replica_specs] = {g.type: _replica_spec(scenario, g, image) for g in scenario.groups}
+    spec[kind.replica_specs] = {g.type: _replica_spec(scenario, g, image, timeouts) for g in scenario.groups}
     return {
         "apiVersion": kind.api_version,
         "kind": kind.name,
@@ -108,29 +116,45 @@ def render_job(scenario: Scenario, namespace: str, timeouts: Timeouts, image: st
     }
 
 
-def _replica_spec(scenario: Scenario, group: ReplicaGroup, image: str) -> dict[str, Any]:
-    container = {
-        "name": KINDS[scenario.kind].container,
+def _replica_spec(scenario: Scenario, group: ReplicaGroup, image: str, timeouts: Timeouts) -> dict[str, Any]:
+    told = {"configMapKeyRef": {"name": config_map_name(scenario), "key": group.type.lower()}}
+    training = _container(KINDS[scenario.kind].container, image, {"valueFrom": told})
+    first = [scenario.outcome_of(f"{group.type.lower()}-{i}", 1) for i in range(group.replicas)]
+    if any(isinstance(outcome, MissingCommand) for outcome in first):
+        training["command"] = [MISSING_COMMAND]
+    if group.message is not None:
+        # What it prints becomes its message, so that it need not write to a file of the node.
+        training["terminationMessagePolicy"] = "FallbackToLogsOnError"
+        training["command"] = ["sh", "-c", f"echo {shlex.quote(group.message)}\n{SCRIPT}"]
+    # The script asks the API for nothing; a token would only cost the node a volume and a watch for each pod.
+    pod: dict[str, Any] = {
+        "terminationGracePeriodSeconds": 5,
+        "automountServiceAccountToken": False,
+        "containers": [training],
+    }
+    for name, outcome, containers in (("sidecar", group.sidecar, "containers"), ("init", group.init, "initContainers")):
+        if outcome is not None:
+            words = " ".join(f"{i}={outcome_word(outcome, timeouts)}" for i in range(group.replicas))
+            pod.setdefault(containers, []).append(_container(name, image, {"value": words}))
+    if group.pending:
+        pod["nodeSelector"] = dict(NO_NODE)
+    if group.template_restart_policy is not None:
+        pod["restartPolicy"] = group.template_restart_policy
+    return {"replicas": group.replicas, "restartPolicy": group.restart_policy, "template": {"spec": pod}}
+
+
+def _container(name: str, image: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    """A container of the script; `told` is where it finds its outcome."""
+    return {
+        "name": name,
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["sh", "-c", SCRIPT],
         "env": [
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-            {
-                "name": OUTCOME_VARIABLE,
-                "valueFrom": {"configMapKeyRef": {"name": config_map_name(scenario), "key": group.type.lower()}},
-            },
+            {"name": OUTCOME_VARIABLE, **told},
         ],
     }
-    # The script asks the API for nothing; a token would only cost the node a volume and a watch for each pod.
-    pod: dict[str, Any] = {
-        "terminationGracePeriodSeconds": 5,
-        "automountServiceAccountToken": False,
-        "containers": [container],
-    }
-    if group.template_restart_policy is not None:
-        pod["restartPolicy"] = group.template_restart_policy
-    return {"replicas": group.replicas, "restartPolicy": group.restart_policy, "template": {"spec": pod}}
 
 
 def _scaled(scenario: Scenario, namespace: str, timeouts: Timeouts, image: str) -> dict[str, Any]:

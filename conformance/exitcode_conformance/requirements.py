@@ -1,20 +1,45 @@
 """The registry of all requirements. Importing this module declares every one of them, in the order of the catalogue."""
 
 from exitcode_conformance.checks import (
+    activity,
     cleaning,
+    counts,
     environment,
+    events,
     exit_codes,
     identity,
     invariants,
+    limits,
+    parameter_servers,
+    printing,
     restarts,
+    services,
     states,
+    tallies,
     times,
 )
 from exitcode_conformance.registry import FEATURES, REGISTRY, Feature, Level, Profile, Requirement
 
 __all__ = ["FEATURES", "REQUIREMENTS", "Feature", "Level", "Profile", "Requirement", "by_group"]
 
-CHECK_MODULES = (exit_codes, restarts, states, times, cleaning, identity, environment, invariants)
+CHECK_MODULES = (
+    exit_codes,
+    restarts,
+    tallies,
+    states,
+    activity,
+    counts,
+    parameter_servers,
+    printing,
+    times,
+    limits,
+    cleaning,
+    identity,
+    services,
+    environment,
+    events,
+    invariants,
+)
 """Every module that declares requirements."""
 
 REQUIREMENTS: dict[str, Requirement] = dict(sorted(REGISTRY.items()))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from exitcode_conformance.entry import Action, Entry, Event
-from exitcode_conformance.history import History, Witness, operator_act
+from exitcode_conformance.history import Declared, History, Witness, operator_act
 from exitcode_conformance.kinds import BY_PLURAL
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.timeouts import Timeouts
@@ -13,9 +13,17 @@ from exitcode_conformance.timeouts import Timeouts
 class RunRecord:
     """Entries of a run in the order of the recording. Not thread-safe: whoever shares it brings the lock."""
 
-    def __init__(self, *, scenarios: Mapping[str, Scenario], timeouts: Timeouts, entries: Iterable[Entry] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        scenarios: Mapping[str, Scenario],
+        timeouts: Timeouts,
+        declared: Declared | None = None,
+        entries: Iterable[Entry] = (),
+    ) -> None:
         self._scenarios = scenarios
         self._timeouts = timeouts
+        self._declared = declared
         self._by_scenario: dict[str, list[Entry]] = {}
         self._witnesses: list[Witness] = []
         self._run_actions: list[Action] = []
@@ -48,6 +56,7 @@ class RunRecord:
             entries=self._by_scenario.get(scenario, ()),
             witnesses=self._witnesses,
             run_actions=self._run_actions,
+            declared=self._declared,
         )
 
     def entries(self, scenario: str) -> tuple[Entry, ...]:

@@ -2,7 +2,9 @@
 
 from exitcode_conformance.contract import CodeClass, Contract
 from exitcode_conformance.scenario import (
+    DeleteJob,
     ExitOutcome,
+    MissingCommand,
     Outcome,
     RestartPolicy,
     Scenario,
@@ -35,12 +37,14 @@ def first_class(scenario: Scenario, contract: Contract) -> CodeClass | None:
 
 
 def outcome_name(outcome: Outcome) -> str:
-    """`exit137`, `sigkill`, `run`: as scenario ids have it."""
+    """`exit137`, `sigkill`, `missing`, `run`: as scenario ids have it."""
     match outcome:
         case ExitOutcome():
             return f"exit{outcome.code}"
         case SignalOutcome():
             return f"sig{outcome.signal.lower()}"
+        case MissingCommand():
+            return "missing"
         case _:
             return "run"
 
@@ -64,3 +68,29 @@ def expects_restart(scenario: Scenario, contract: Contract) -> bool:
     """Whether the contract promises that the target is restarted by the operator after its first end."""
     found = first_class(scenario, contract)
     return found is not None and found.restarts
+
+
+def is_ordinary(scenario: Scenario) -> bool:
+    """Whether all that happens to the target is how its training container ends, and nobody else fails."""
+    if scenario.target is None or scenario.manifest is not None:
+        return False
+    group = scenario.group_of(scenario.target)
+    alone = all(not outcome_code(o) for r, script in scenario.outcomes.items() if r != scenario.target for o in script)
+    bare = group.sidecar is None and group.init is None and group.message is None
+    return alone and bare and "backoffLimit" not in scenario.run_policy
+
+
+def deletes_the_job(scenario: Scenario, contract: Contract) -> bool:
+    """Whether the job is removed, by the harness or by its own time to live."""
+    return "ttlSecondsAfterFinished" in scenario.run_policy or any(isinstance(s, DeleteJob) for s in scenario.steps)
+
+
+def may_go_on(scenario: Scenario, contract: Contract) -> bool:
+    """Whether an operator that keeps the contract need not bring the job to an end, although the harness waits for
+    one: what the job ends with, the contract does not speak of."""
+    if any(g.fails_without_code or g.sidecar_fails for g in scenario.groups):
+        return True
+    codes = script_codes(scenario)
+    last = contract.class_of(codes[-1]) if codes and codes[-1] is not None else None
+    under_exit_code = target_policy(scenario) == "ExitCode"
+    return under_exit_code and last is not None and (last.restarts or last is CodeClass.UNDEFINED)

@@ -11,6 +11,7 @@ from exitcode_conformance.judging import Undecided, failed, judged, passed
 from exitcode_conformance.pods import LABEL_GENERATIONS, labels_of
 from exitcode_conformance.premise import must_have_been_submitted, must_have_pods, must_have_seen_all
 from exitcode_conformance.registry import requirement
+from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.success_rule import deciding_replicas
 from exitcode_conformance.temporal import eventually, seconds
 from exitcode_conformance.verdict import Judgement
@@ -128,3 +129,34 @@ def master_is_marked(history: History, contract: Contract) -> Judgement:
 def _leaders(history: History) -> tuple[str, ...]:
     has_leader = any(g.type in history.kind.leaders for g in history.scenario.groups)
     return deciding_replicas(history.scenario) if has_leader else ("worker-0",)
+
+
+def _has_template_policy(scenario: Scenario, contract: Contract) -> bool:
+    return any(group.template_restart_policy is not None for group in scenario.groups)
+
+
+@requirement(
+    "IDENT-07",
+    "A restartPolicy in the pod template is overwritten by the replica's.",
+    feature="identity",
+    source="training-operator, the function that sets the pod's restart policy: the template's is overwritten",
+    profile="extended",
+    applies=_has_template_policy,
+)
+def template_policy_is_overwritten(history: History, contract: Contract) -> Judgement:
+    groups = {g.type.lower(): g for g in history.scenario.groups if g.template_restart_policy is not None}
+    expected = "spec.restartPolicy of every pod is that of its replica, and not that of the template"
+    found = []
+    for pod in must_have_pods(history):
+        group = groups.get((pod.replica or "").rpartition("-")[0])
+        if group is None:
+            continue
+        wanted = "Never" if group.restart_policy == "ExitCode" else group.restart_policy
+        seen = pod.first["spec"].get("restartPolicy")
+        if seen != wanted:
+            told = f"{pod.name} has restartPolicy {seen}; its template says {group.template_restart_policy}"
+            return failed(expected, f"{told}, its replica {group.restart_policy}", pod.created.seq)
+        found.append(pod)
+    if not found:
+        raise Undecided("no pod stands for a replica whose template has a restartPolicy")
+    return passed(expected, f"{len(found)} pod(s), all right", *(p.created.seq for p in found[:3]))

@@ -3,7 +3,16 @@
 from collections.abc import Iterator
 
 from exitcode_conformance.scenario import Scenario, UntilAttempt, UntilSucceeded
-from exitcode_conformance.scenarios.topology import DONE, TF_CHIEF, TF_PS, TF_WORKERS, TORCH, build
+from exitcode_conformance.scenarios.topology import (
+    DONE,
+    TF_CHIEF,
+    TF_PS,
+    TF_PS_CHIEF,
+    TF_WORKERS,
+    TORCH,
+    build,
+    extended,
+)
 
 
 def scenarios() -> Iterator[Scenario]:
@@ -54,3 +63,5 @@ def scenarios() -> Iterator[Scenario]:
         outcomes={},
         steps=(UntilAttempt(replica="master-0", attempt=1, job_running=True),),
     )
+    yield extended(TF_PS_CHIEF, "chief0", outcomes={"chief-0": (DONE,)})
+    yield extended(TF_PS_CHIEF, "ps0", outcomes={"ps-0": (DONE,)}, steps=(UntilSucceeded(replica="ps-0"),))

@@ -8,6 +8,7 @@ from exitcode_conformance.kinds import JobKind
 from exitcode_conformance.scenario import (
     ExitOutcome,
     Outcome,
+    Profile,
     ReplicaGroup,
     RestartPolicy,
     RunUntilStopped,
@@ -36,6 +37,9 @@ TF_PS = Topology(kind="TFJob", replicas=(("PS", 1), ("Worker", 3)))
 TF_CHIEF = Topology(kind="TFJob", replicas=(("Chief", 1), ("Worker", 2)))
 TORCH_MASTER = Topology(kind="PyTorchJob", replicas=(("Master", 1),))
 TORCH = Topology(kind="PyTorchJob", replicas=(("Master", 1), ("Worker", 2)))
+TF_PS_CHIEF = Topology(kind="TFJob", replicas=(("PS", 1), ("Chief", 1)))
+TF_PAIR = Topology(kind="TFJob", replicas=(("Worker", 2),))
+TORCH_PAIR = Topology(kind="PyTorchJob", replicas=(("Master", 1), ("Worker", 1)))
 
 
 RUN = RunUntilStopped()
@@ -59,10 +63,21 @@ def build(
     policies: Mapping[str, RestartPolicy] | None = None,
     run_policy: Mapping[str, Any] | None = None,
     success_policy: str | None = None,
+    traits: Mapping[str, Mapping[str, Any]] | None = None,
+    needs: Sequence[str] = (),
+    profile: Profile = "core",
 ) -> Scenario:
-    """A scenario `<kind>-<name>-<topology>`. `policies` overrides `policy` for some types."""
+    """A scenario `<kind>-<name>-<topology>`. `policies` overrides `policy` for some types, and `traits` has further
+    fields of their `ReplicaGroup`."""
     groups = tuple(
-        ReplicaGroup(type=kind, replicas=count, restart_policy=(policies or {}).get(kind, policy))
+        ReplicaGroup.model_validate(
+            {
+                "type": kind,
+                "replicas": count,
+                "restart_policy": (policies or {}).get(kind, policy),
+                **(traits or {}).get(kind, {}),
+            }
+        )
         for kind, count in topology.replicas
     )
     return Scenario.model_validate(
@@ -75,8 +90,15 @@ def build(
             "steps": tuple(steps),
             "run_policy": dict(run_policy or {}),
             "success_policy": success_policy,
+            "needs": tuple(needs),
+            "profile": profile,
         }
     )
+
+
+def extended(topology: Topology, name: str, **fields: Any) -> Scenario:
+    """The same, for the profile `extended`; a scenario without a target is about the job as a whole."""
+    return build(topology, name, **{"target": None, "outcomes": {}, "profile": "extended", **fields})
 
 
 def short(replica: str) -> str:

@@ -1,0 +1,69 @@
+"""IDENT-06: the services by which the replicas of a job find each other."""
+
+from collections.abc import Mapping
+
+from exitcode_conformance import selection
+from exitcode_conformance.contract import Contract
+from exitcode_conformance.entry import Event
+from exitcode_conformance.history import History, Moment
+from exitcode_conformance.judging import Undecided, failed, judged
+from exitcode_conformance.pods import labels_of
+from exitcode_conformance.premise import must_have_pods, must_have_seen_all
+from exitcode_conformance.registry import requirement
+from exitcode_conformance.temporal import eventually, seconds
+from exitcode_conformance.verdict import Judgement
+
+
+@requirement(
+    "IDENT-06",
+    "Each replica has a headless service of its own name that selects its pod.",
+    feature="services",
+    source="training-operator, the controllers of all releases; Kubernetes documentation, headless services",
+    applies=selection.everything,
+)
+def replicas_have_services(history: History, contract: Contract) -> Judgement:
+    wanted = {f"{history.job_name}-{replica}" for replica in history.scenario.replica_names()}
+    expected = f"headless services {', '.join(sorted(wanted))}, each of which selects the pod of its name"
+    pods = must_have_pods(history)
+    if not first_pods(history):
+        raise Undecided("no pod stands for a replica of the job")
+    must_have_seen_all(history, "services")
+    first: dict[str, Event] = {}
+    for event in history.services:
+        first.setdefault(str(event.metadata["name"]), event)
+    for pod in pods:
+        named = first.get(pod.name)
+        problem = _problem(named, labels_of(pod.first)) if named is not None else None
+        if named is not None and problem is not None:
+            return failed(expected, f"service {pod.name} {problem}", named.seq, pod.created.seq)
+    missing = sorted(wanted - set(first))
+    created = [e for name, e in first.items() if name in wanted]
+    stopped = history.terminal[1] if history.terminal else history.job_deletion
+    begin = Moment(seq=pods[0].created.seq, time=pods[0].created.time, what=f"pod {pods[0].name} was created")
+    if missing and created and stopped is not None and stopped.time - begin.time < seconds(history, "created"):
+        raise Undecided(f"the job ended before the service {', '.join(missing)} was created", stopped.seq)
+    if missing:
+        # They come before the pods that look for them: what is not there when the pods have been for long is missing.
+        newest = max(first_pods(history), key=lambda moment: moment.seq)
+        absent = f"there was no service {', '.join(missing)}"
+        return judged(expected, [eventually(history, since=newest, bound="never", found=None, missing=absent)])
+    last = max(created, key=lambda event: event.seq)
+    found = Moment(seq=last.seq, time=last.time, what="the last of the services was created")
+    return judged(expected, [eventually(history, since=begin, bound="created", found=found, missing="")])
+
+
+def first_pods(history: History) -> list[Moment]:
+    """The creation of the first pod of each replica."""
+    pods = [found[0] for r in history.scenario.replica_names() if (found := history.incarnations_of(r))]
+    return [Moment(seq=p.created.seq, time=p.created.time, what=f"pod {p.name} was created") for p in pods]
+
+
+def _problem(event: Event, labels: Mapping[str, str]) -> str | None:
+    spec = event.object.get("spec") or {}
+    if spec.get("clusterIP") != "None":
+        return f"has the address {spec.get('clusterIP')}: it is not headless"
+    selector = spec.get("selector") or {}
+    if not selector:
+        return "selects nothing"
+    different = [f"{key}={value}" for key, value in selector.items() if labels.get(key) != value]
+    return f"selects {', '.join(different)}, which its pod is not" if different else None
