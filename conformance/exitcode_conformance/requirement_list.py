@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from exitcode_conformance.contract import contract_ids, load_contract
+from exitcode_conformance.kills import published_kills
 from exitcode_conformance.kinds import KINDS
 from exitcode_conformance.plan import Claims, build_plan
 from exitcode_conformance.registry import FEATURES
@@ -15,12 +16,13 @@ def requirements_markdown() -> str:
 
 
 def _lines() -> Iterator[str]:
+    proofs = published_kills().proofs()
     counts = {name: _cases(name) for name in contract_ids()}
     yield "# Requirements"
     yield ""
     yield "Made from the registry by `python -m exitcode_conformance.requirement_list`; a test fails when they drift."
     yield "Each requirement is judged by exactly one check. The number of cases is that of an operator that claims"
-    yield "everything; it depends on the contract."
+    yield "everything; it depends on the contract. [mutants.md](mutants.md) says what a requirement is shown to fail by."
     group = ""
     for requirement in REQUIREMENTS.values():
         if requirement.group != group:
@@ -37,6 +39,9 @@ def _lines() -> Iterator[str]:
         yield f"- source: {requirement.source}"
         cases = ", ".join(f"{found.get(requirement.id, 0)} under `{name}`" for name, found in counts.items())
         yield f"- cases: {cases}"
+        if requirement.level != "INFO":
+            shown = ", ".join(f"`{name}`" for name in proofs.get(requirement.id, ()))
+            yield f"- shown to fail by: {shown or 'no mutant yet, so it is unproven and does not count'}"
 
 
 def _cases(contract: str) -> dict[str, int]:
