@@ -22,7 +22,7 @@ def _lines() -> Iterator[str]:
     yield ""
     yield "Made from the registry by `python -m exitcode_conformance.requirement_list`; a test fails when they drift."
     yield "Each requirement is judged by exactly one check. The number of cases is that of an operator that claims"
-    yield "everything; it depends on the contract. [mutants.md](mutants.md) says what a requirement is shown to fail by."
+    yield "everything; it depends on the contract. [mutants.md](mutants.md) says what one is shown to fail by."
     group = ""
     for requirement in REQUIREMENTS.values():
         if requirement.group != group:
