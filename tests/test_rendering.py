@@ -14,6 +14,7 @@ from exitcode_conformance.kinds import KINDS
 from exitcode_conformance.rendering import (
     MANIFEST_SECONDS_PER_UNIT,
     OUTCOME_VARIABLE,
+    SCENARIO_LABEL,
     SCRIPT,
     config_map_name,
     outcome_data,
@@ -182,6 +183,7 @@ def test_a_job_is_rendered_as_its_kind_wants_it(scenario: Scenario) -> None:
         spec = specs[group.type]
         assert (spec["replicas"], spec["restartPolicy"]) == (group.replicas, group.restart_policy)
         assert "restartPolicy" not in spec["template"]["spec"]
+        assert spec["template"]["metadata"] == {"labels": {SCENARIO_LABEL: scenario.id}}
         (container,) = spec["template"]["spec"]["containers"]
         assert (container["name"], container["image"]) == (kind.container, "registry/busybox:1")
         assert container["command"] == ["sh", "-c", SCRIPT]

@@ -25,6 +25,8 @@ from exitcode_conformance.timeouts import Timeouts
 
 DEFAULT_IMAGE = "busybox:1.36"
 OUTCOME_VARIABLE = "EXITCODE_OUTCOME"
+SCENARIO_LABEL = "exitcode-conformance/scenario"
+"""On the pod template, so that it can be seen whether a replacement carries the user's labels too."""
 MISSING_COMMAND = "/no/such/command"
 NO_NODE = {"exitcode-conformance/no-node-has-this": "true"}
 """A nodeSelector that keeps pods Pending."""
@@ -140,7 +142,8 @@ def _replica_spec(scenario: Scenario, group: ReplicaGroup, image: str, timeouts:
         pod["nodeSelector"] = dict(NO_NODE)
     if group.template_restart_policy is not None:
         pod["restartPolicy"] = group.template_restart_policy
-    return {"replicas": group.replicas, "restartPolicy": group.restart_policy, "template": {"spec": pod}}
+    template = {"metadata": {"labels": {SCENARIO_LABEL: scenario.id}}, "spec": pod}
+    return {"replicas": group.replicas, "restartPolicy": group.restart_policy, "template": template}
 
 
 def _container(name: str, image: str, told: Mapping[str, Any]) -> dict[str, Any]:
