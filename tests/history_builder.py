@@ -16,7 +16,7 @@ from job_objects import Generation, JobObjects, Json, copied
 
 from exitcode_conformance.contract import contract_ids, load_contract
 from exitcode_conformance.entry import Action, Entry, Event, WatchVerb
-from exitcode_conformance.history import History
+from exitcode_conformance.history import Declared, History
 from exitcode_conformance.judge import judge
 from exitcode_conformance.plan import Case
 from exitcode_conformance.run_record import RunRecord
@@ -64,8 +64,10 @@ class Story(JobObjects):
         timeouts: Timeouts | None = None,
         generation: Generation = "v1.6",
         has_services: bool = True,
+        default_policy: str | None = "None",
     ) -> None:
         super().__init__(scenario, generation)
+        self.declared = Declared(clean_pod_policy=default_policy)
         self.timeouts = timeouts or Timeouts()
         self.has_services = has_services
         self.now = 1.0
@@ -137,7 +139,12 @@ class Story(JobObjects):
 
     def record(self) -> RunRecord:
         """What a run of this one scenario would have recorded."""
-        return RunRecord(scenarios={self.scenario.id: self.scenario}, timeouts=self.timeouts, entries=self.entries)
+        return RunRecord(
+            scenarios={self.scenario.id: self.scenario},
+            timeouts=self.timeouts,
+            declared=self.declared,
+            entries=self.entries,
+        )
 
     def history(self) -> History:
         """The scenario's history."""
@@ -296,6 +303,11 @@ class Story(JobObjects):
             self.service_objects[name] = item
             self.event("services", "ADDED", item)
         return self
+
+    def drops_service(self, replica: str) -> Self:
+        """A replica's service is removed, if it has one."""
+        service = self.service_objects.pop(f"{self.scenario.id}-{replica}", None)
+        return self.event("services", "DELETED", service) if service is not None else self
 
     def tells(self, reason: str, message: str, *, kind: str = "Normal", count: int = 1) -> Self:
         """The operator records a Kubernetes event about the job."""

@@ -13,7 +13,7 @@ from history_builder import ENDS, Story
 from job_objects import Generation, Json
 
 from exitcode_conformance.contract import Contract
-from exitcode_conformance.history import History
+from exitcode_conformance.history import Declared, History
 from exitcode_conformance.run_record import RunRecord
 from exitcode_conformance.scenario import ExitOutcome, RunUntilStopped, Scenario, SignalOutcome, outcome_code
 from exitcode_conformance.success_rule import deciding_replicas
@@ -107,7 +107,8 @@ class Simulation:
         self.story = self.story_class(scenario, style, timeouts)
         self.agenda: list[tuple[float, int, Callable[[], None]]] = []
         self.order = count()
-        self.record = RunRecord(scenarios={scenario.id: scenario}, timeouts=timeouts)
+        declared = Declared(clean_pod_policy=style.cleans)
+        self.record = RunRecord(scenarios={scenario.id: scenario}, timeouts=timeouts, declared=declared)
         self.recorded = 0
         self.attempts: dict[str, int] = {}
         self.restarts = 0
@@ -127,6 +128,9 @@ class Simulation:
             self.start(replica)
         if self.scenario.running_replicas() == story.replicas:
             story.says("Running")
+        deadline = self.scenario.run_policy.get("activeDeadlineSeconds")
+        if deadline is not None:
+            self.later(deadline, lambda: None if self.ended else self.finish("Failed"))
         driver = ScenarioDriver(scenario=self.scenario, timeouts=self.timeouts, started=story.now)
         while self.drive(driver):
             wake_at = driver.wake_at if driver.wake_at > story.now else story.now + self.timeouts.never / 8
@@ -291,11 +295,19 @@ class Simulation:
         self.story.says(state)
         if not first:
             self.clean()
+        time_to_live = self.scenario.run_policy.get("ttlSecondsAfterFinished")
+        if time_to_live is not None:
+            self.later(time_to_live, self.expire)
+
+    def expire(self) -> None:
+        """The job has stayed long enough."""
+        self.story.job_removed().collect()
 
     def clean(self) -> None:
-        """cleanPodPolicy."""
+        """cleanPodPolicy: the job's own, or the style's default."""
+        policy = self.scenario.run_policy.get("cleanPodPolicy", self.style.cleans)
         for name in list(self.story.pods):
             replica = name.removeprefix(f"{self.scenario.id}-")
             running = self.story.pod(replica).object["status"]["phase"] in ("Pending", "Running")
-            if self.style.cleans == "All" or (self.style.cleans == "Running" and running):
-                self.story.asks_deletion(replica).gone(replica)
+            if policy == "All" or (policy == "Running" and running):
+                self.story.asks_deletion(replica).gone(replica).drops_service(replica)

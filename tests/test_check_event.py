@@ -11,7 +11,7 @@ POD = f"{KILLED}-worker-0"
 
 def restarted() -> Story:
     """Worker 0 has been restarted once, and nothing was told of it."""
-    return story(KILLED).begin().restart("worker-0", 137)
+    return story(KILLED).begin().restart("worker-0", 137).wait(6)
 
 
 def told_of_pods(told: Story, *, deleted: bool = True) -> Story:
@@ -52,7 +52,7 @@ def test_event_02_takes_an_event_that_counts_for_several() -> None:
 
 def test_event_02_is_unknown_without_pods() -> None:
     story(KILLED).submit().complete().is_unknown("EVENT-02", "never created a pod")
-    restarted().complete(window=1).is_unknown("EVENT-02", "but only")
+    story(KILLED).begin().restart("worker-0", 137).complete().is_unknown("EVENT-02", "but only")
 
 
 def test_event_03_asks_for_a_warning() -> None:
@@ -68,7 +68,7 @@ def test_event_03_is_unknown_without_a_restart() -> None:
 def test_event_04_asks_for_the_event_that_tells_of_the_template() -> None:
     told = story(TEMPLATE).begin().tells("SettedPodTemplateRestartPolicy", "overwritten", kind="Warning")
     told.complete().passes("EVENT-04")
-    story(TEMPLATE).begin().complete().fails("EVENT-04", "no event tells of it")
+    story(TEMPLATE).begin().wait(6).complete().fails("EVENT-04", "no event tells of it")
     story(TEMPLATE).begin().complete(window=1).is_unknown("EVENT-04", "but only")
 
 

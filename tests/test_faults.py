@@ -216,7 +216,7 @@ BLAME: Mapping[type[Simulation], set[str]] = {
     FailsOnRetryable: {"EXIT-03", "EXIT-04", "EXIT-12", "LIMIT-05"},
     RestartsPermanent: {"EXIT-02", "EXIT-12"},
     IgnoresPermanent: {"EXIT-02", "EXIT-12", "RESTART-07", "STATE-08"},
-    RestartsSiblings: {"RESTART-03", "RESTART-10", "INV-04", "INV-06", "EVENT-02"},
+    RestartsSiblings: {"RESTART-03", "RESTART-10", "INV-04", "INV-06"},
     AnyWorkerDecides: {"STATE-09"},
     NobodyDecides: {"STATE-09", "EXIT-12"},
     ComesBack: {"CLEAN-05", "INV-03"},

@@ -16,12 +16,12 @@ from exitcode_conformance.scenarios import SCENARIOS
 DOCS = load_contract("kubeflow-docs")
 EVERYTHING = Claims(kinds=("TFJob", "PyTorchJob"), features=tuple(FEATURES))
 CATALOGUE = {
-    "CLEAN": "05",
+    "CLEAN": "01 02 03 04 05",
     "EVENT": "01 02 03 04 05",
     "EXIT": "01 02 03 04 06 07 09 12",
     "IDENT": "01 02 03 04 05 06 07",
     "INV": "03 04 05 06 08",
-    "LIMIT": "05",
+    "LIMIT": "01 02 03 04 05",
     "RESTART": "01 02 03 04 05 06 07 08 09 10 11",
     "STATE": "01 02 03 04 05 06 07 08 09 10 11 12",
 }
@@ -56,7 +56,7 @@ def test_a_duplicate_requirement_is_refused() -> None:
 
 
 def test_groups_are_found_by_name() -> None:
-    assert [r.id for r in by_group("CLEAN")] == ["CLEAN-05"]
+    assert [r.id for r in by_group("CLEAN")] == [f"CLEAN-0{number}" for number in range(1, 6)]
     assert by_group("NONE") == ()
 
 

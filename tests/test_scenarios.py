@@ -30,6 +30,8 @@ from exitcode_conformance.success_rule import deciding_replicas
 
 FAR_APART = 4
 """Units between two failures of one job, so that nothing depends on which is seen first."""
+SEVERAL_FAIL = ("tfjob-both-onfailure1-limit2-worker2",)
+"""Scenarios in which who is faster changes nothing of what has to come."""
 DOCUMENTED = (0, 1, 2, 126, 127, 128, 130, 137, 138, 139, 143)
 
 
@@ -87,7 +89,7 @@ def test_no_scenario_depends_on_who_is_faster() -> None:
         failing = [script for script in scenario.outcomes.values() if {outcome_code(o) for o in script} - {0, None}]
         dwells = sorted(getattr(script[0], "dwell", 0) for script in failing)
         apart = all(later - earlier >= FAR_APART for earlier, later in pairwise(dwells))
-        assert apart, f"{scenario.id}: when one fails, no other is about to"
+        assert apart or scenario.id in SEVERAL_FAIL, f"{scenario.id}: when one fails, no other is about to"
 
 
 def test_retryable_attempts_are_followed_by_one_that_can_be_seen_to_run() -> None:
@@ -102,6 +104,8 @@ def test_jobs_that_are_deleted_are_watched_until_they_are_gone() -> None:
         kinds = [type(step) for step in scenario.steps]
         if DeleteJob in kinds:
             assert kinds[kinds.index(DeleteJob) :] == [DeleteJob, UntilGone]
+        elif "ttlSecondsAfterFinished" in scenario.run_policy:
+            assert kinds == [UntilTerminal, UntilGone]
         else:
             assert UntilGone not in kinds
 
@@ -125,7 +129,10 @@ def test_the_rule_of_success_is_that_of_the_kind() -> None:
         ("TFJob", "ps1-worker3", ("worker-0",)),
         ("TFJob", "ps1-worker1", ("worker-0",)),
         ("TFJob", "chief1-worker2", ("chief-0",)),
+        ("TFJob", "worker2", ("worker-0",)),
+        ("TFJob", "ps1-worker1", ("worker-0",)),
         ("TFJob", "ps1-chief1", ("chief-0",)),
+        ("TFJob", "ps1-chief1-worker1", ("chief-0",)),
         ("PyTorchJob", "master1-worker2", ("master-0",)),
         ("PyTorchJob", "master1-worker1", ("master-0",)),
         ("PyTorchJob", "master1", ("master-0",)),

@@ -16,6 +16,7 @@ from exitcode_conformance.checks import (
     services,
     states,
     tallies,
+    tidying,
     times,
 )
 from exitcode_conformance.registry import FEATURES, REGISTRY, Feature, Level, Profile, Requirement
@@ -33,6 +34,7 @@ CHECK_MODULES = (
     printing,
     times,
     limits,
+    tidying,
     cleaning,
     identity,
     services,

@@ -196,7 +196,9 @@ class Scenario(Frozen):
     success_policy: Literal["AllWorkers"] | None = None
     steps: tuple[Step, ...] = (UntilTerminal(),)
     """Done in this order. A job that has become terminal satisfies every wait but `cleaned` and `gone`. After the last
-    step the settle window `Timeouts.never` has to pass, with a witness, before the history is complete."""
+    step the settle window has to pass, with a witness, before the history is complete."""
+    settle: Literal["never", "state"] = "never"
+    """The duration of the settle window, where what is to be missed needs a longer one than what may not come."""
     manifest: dict[str, Any] | None = None
     """The job as somebody else wrote it, submitted in place of a rendered one: name and namespace are the run's, its
     `sleep` durations and cpu limits are scaled (see `rendering`)."""

@@ -15,7 +15,9 @@ from exitcode_conformance.history import History, Moment
 LEARNING = 0.5
 """In which part of the window `never` an operator has to have learnt that its job was removed."""
 
-BoundName = Literal["created", "running", "restart", "kubelet_restart", "state", "terminal", "cleanup", "never"]
+BoundName = Literal[
+    "created", "running", "restart", "kubelet_restart", "state", "terminal", "removal", "cleanup", "never"
+]
 
 CLUSTERS_WORK: frozenset[BoundName] = frozenset({"running", "kubelet_restart", "cleanup"})
 """Bounds on what the kubelet or the garbage collector does: that they are late says nothing of an operator."""

@@ -27,6 +27,8 @@ class Timeouts(Frozen):
     """From a change of the pods to the condition that tells of it."""
     terminal: float = Field(default=10, gt=0)
     """From the event that decides a job to its Succeeded or Failed condition."""
+    removal: float = Field(default=10, gt=0)
+    """From the end of a job, or of the time that it may stay after it, to the request that removes what has to go."""
     cleanup: float = Field(default=20, gt=0)
     """From the deletion of a job to the disappearance of everything it owned."""
     never: float = Field(default=4, gt=0)
@@ -51,6 +53,7 @@ _REAL: dict[str, float] = {
     "kubelet_restart": 60,
     "state": 30,
     "terminal": 60,
+    "removal": 60,
     "cleanup": 120,
     "never": 15,
     "witness": 60,

@@ -1,4 +1,4 @@
-"""CLEAN: what is left of a job."""
+"""CLEAN-05: what is left of a job that was deleted."""
 
 from dataclasses import dataclass
 

@@ -91,7 +91,7 @@ def _allowed(history: History, kind: str) -> _Allowed:
             failed=(failed, ever_failed + leaving),
         )
     state, ended = history.terminal
-    ran = max(sum(_stand(pod, line) == "running" for pod in pods) for line in (ended.seq, _decided_at(history)))
+    ran = max(sum(_stand(pod, line) == "running" for pod in pods) for line in _lines_until(pods, ended.seq))
     had_succeeded = sum(_stand(pod, ended.seq) == "Succeeded" for pod in pods)
     ever_succeeded = sum(pod.phase_reached("Succeeded") is not None for pod in pods)
     most = max(ever_succeeded, had_succeeded + ran) if state == "Succeeded" else ever_succeeded
@@ -104,12 +104,10 @@ def _allowed(history: History, kind: str) -> _Allowed:
     )
 
 
-def _decided_at(history: History) -> int:
-    """The line of the last end of a container before the job's own: an operator may clean up before it says so."""
-    assert history.terminal is not None
-    ends = [a.ended for r in history.scenario.replica_names() for a in history.attempts(r) if a.ended is not None]
-    lines = [end.seq for end in ends if not end.stopped and end.seq < history.terminal[1].seq]
-    return max(lines, default=history.terminal[1].seq)
+def _lines_until(pods: list[Incarnation], last: int) -> list[int]:
+    """The lines up to the job's end at which pods changed: an operator may count, clean up, and only then say that the
+    job has ended."""
+    return [last, *(version.seq for pod in pods for version in pod.versions if version.seq < last)]
 
 
 def _stand(pod: Incarnation, line: int) -> str | None:

@@ -64,7 +64,7 @@ def code_is_told(history: History, contract: Contract) -> Judgement:
     told = (e for e in _said(history, "ExitedWithCode") if _names(e, name) and _names(e, str(end.code)))
     found = next((_moment(event) for event in told), None)
     missing = f"no event tells that attempt {attempt.number} ended with {end.code}"
-    return judged(expected, [eventually(history, since=ended, bound="never", found=found, missing=missing)])
+    return judged(expected, [eventually(history, since=ended, bound="state", found=found, missing=missing)])
 
 
 @requirement(
@@ -92,7 +92,7 @@ def pods_are_told(history: History, contract: Contract) -> Judgement:
             enough = sum(counts.values()) >= wanted
             found = (_moment(told[-1]) if told else since) if enough else None
             missing = f"{sum(counts.values())} of {wanted} events {reason} name {name}"
-            findings.append(eventually(history, since=since, bound="never", found=found, missing=missing))
+            findings.append(eventually(history, since=since, bound="state", found=found, missing=missing))
     return judged(expected, findings[:2] if all(finding.holds for finding in findings) else findings)
 
 
@@ -113,7 +113,7 @@ def restart_is_warned_of(history: History, contract: Contract) -> Judgement:
     told = (e for e in history.job_events if e.object.get("type") == "Warning")
     found = next((_moment(e) for e in told if "restart" in str(e.object.get("reason", "")).lower()), None)
     missing = "no warning of a restart was recorded"
-    return judged(expected, [eventually(history, since=ended, bound="never", found=found, missing=missing)])
+    return judged(expected, [eventually(history, since=ended, bound="state", found=found, missing=missing)])
 
 
 def _has_template_policy(scenario: Scenario, contract: Contract) -> bool:
@@ -135,7 +135,7 @@ def overwriting_is_told(history: History, contract: Contract) -> Judgement:
     since = Moment(seq=pods[0].created.seq, time=pods[0].created.time, what=f"{pods[0].name} was created")
     found = next((_moment(event) for event in _said(history, "SettedPodTemplateRestartPolicy")), None)
     missing = "no event tells of it"
-    finding = eventually(history, since=since, bound="never", found=found, missing=missing)
+    finding = eventually(history, since=since, bound="state", found=found, missing=missing)
     return judged("an event SettedPodTemplateRestartPolicy about the job", [finding])
 
 

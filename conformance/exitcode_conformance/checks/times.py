@@ -109,6 +109,8 @@ def _was_decided(history: History, line: int) -> bool:
         replica: [a.ended.code for a in history.attempts(replica) if a.ended is not None and a.ended.seq < line]
         for replica in replicas
     }
+    if "activeDeadlineSeconds" in history.scenario.run_policy:
+        return True  # the clock decided
     if history.terminal[0] == "Succeeded":
         return all(0 in ended[replica] for replica in deciding_replicas(history.scenario))
     started = {r: sum(a.created_seq < line for a in history.attempts(r)) for r in replicas}

@@ -1,7 +1,17 @@
 """The scenarios: topology × outcome script × what is done to the cluster."""
 
 from exitcode_conformance.scenario import Scenario
-from exitcode_conformance.scenarios import codes, contradictions, endings, policies, seed, sequences, success
+from exitcode_conformance.scenarios import (
+    cleaning,
+    codes,
+    contradictions,
+    endings,
+    limits,
+    policies,
+    seed,
+    sequences,
+    success,
+)
 
 
 class DuplicateScenario(Exception):
@@ -10,7 +20,7 @@ class DuplicateScenario(Exception):
 
 def _all() -> dict[str, Scenario]:
     result: dict[str, Scenario] = {}
-    for module in (codes, sequences, policies, success, seed, contradictions, endings):
+    for module in (codes, sequences, policies, success, seed, contradictions, endings, limits, cleaning):
         for scenario in module.scenarios():
             if scenario.id in result:
                 raise DuplicateScenario(scenario.id)

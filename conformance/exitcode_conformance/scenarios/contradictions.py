@@ -17,6 +17,7 @@ def scenarios() -> Iterator[Scenario]:
         outcomes={"worker-0": (ExitOutcome(code=137), RUN)},
         traits={"Worker": {"template_restart_policy": "Always"}},
         steps=(UntilAttempt(replica="worker-0", attempt=2, job_running=True),),
+        settle="state",
     )
     yield extended(
         TORCH_PAIR,
@@ -26,6 +27,7 @@ def scenarios() -> Iterator[Scenario]:
         policy="OnFailure",
         traits={"Worker": {"template_restart_policy": "Never"}, "Master": {"template_restart_policy": "Never"}},
         steps=(UntilAttempt(replica="worker-0", attempt=2, job_running=True),),
+        settle="state",
     )
     yield extended(
         TF_WORKER,

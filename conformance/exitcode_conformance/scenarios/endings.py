@@ -3,9 +3,8 @@
 from collections.abc import Iterator
 
 from exitcode_conformance.scenario import ExitOutcome, Scenario
-from exitcode_conformance.scenarios.topology import TF_WORKERS, Topology, extended
+from exitcode_conformance.scenarios.topology import TF_PS_WORKER, TF_WORKERS, extended
 
-TF_PS_WORKER = Topology(kind="TFJob", replicas=(("PS", 1), ("Worker", 1)))
 SUCCESS_DWELL, FAILURE_DWELL = 5, 8
 """Units that the others run on for: the first ends within the window after the job's end, the second after that."""
 

@@ -3,7 +3,16 @@
 from collections.abc import Iterator
 
 from exitcode_conformance.scenario import ExitOutcome, Scenario
-from exitcode_conformance.scenarios.topology import TF_CHIEF, TF_WORKER, TF_WORKERS, TORCH, Topology, build, short
+from exitcode_conformance.scenarios.topology import (
+    TF_CHIEF,
+    TF_WORKER,
+    TF_WORKERS,
+    TORCH,
+    Topology,
+    build,
+    extended,
+    short,
+)
 
 SEQUENCES: tuple[tuple[Topology, str, tuple[int, ...]], ...] = (
     (TF_WORKER, "worker-0", (137, 0)),
@@ -25,3 +34,10 @@ def scenarios() -> Iterator[Scenario]:
             target=target,
             outcomes={target: tuple(ExitOutcome(code=code) for code in codes)},
         )
+    codes = (137, 143, 138, 130, 0)
+    yield extended(
+        TF_WORKER,
+        f"worker-then-{'-'.join(map(str, codes))}",
+        target="worker-0",
+        outcomes={"worker-0": tuple(ExitOutcome(code=code) for code in codes)},
+    )

@@ -38,6 +38,8 @@ TF_CHIEF = Topology(kind="TFJob", replicas=(("Chief", 1), ("Worker", 2)))
 TORCH_MASTER = Topology(kind="PyTorchJob", replicas=(("Master", 1),))
 TORCH = Topology(kind="PyTorchJob", replicas=(("Master", 1), ("Worker", 2)))
 TF_PS_CHIEF = Topology(kind="TFJob", replicas=(("PS", 1), ("Chief", 1)))
+TF_PS_CHIEF_WORKER = Topology(kind="TFJob", replicas=(("PS", 1), ("Chief", 1), ("Worker", 1)))
+TF_PS_WORKER = Topology(kind="TFJob", replicas=(("PS", 1), ("Worker", 1)))
 TF_PAIR = Topology(kind="TFJob", replicas=(("Worker", 2),))
 TORCH_PAIR = Topology(kind="PyTorchJob", replicas=(("Master", 1), ("Worker", 1)))
 
@@ -65,6 +67,7 @@ def build(
     success_policy: str | None = None,
     traits: Mapping[str, Mapping[str, Any]] | None = None,
     needs: Sequence[str] = (),
+    settle: str = "never",
     profile: Profile = "core",
 ) -> Scenario:
     """A scenario `<kind>-<name>-<topology>`. `policies` overrides `policy` for some types, and `traits` has further
@@ -91,6 +94,7 @@ def build(
             "run_policy": dict(run_policy or {}),
             "success_policy": success_policy,
             "needs": tuple(needs),
+            "settle": settle,
             "profile": profile,
         }
     )
