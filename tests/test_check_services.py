@@ -44,12 +44,17 @@ def another(spec: Json) -> None:
     spec["selector"]["training.kubeflow.org/replica-index"] = "7"
 
 
+def everybody(spec: Json) -> None:
+    del spec["selector"]["training.kubeflow.org/replica-index"]
+
+
 @pytest.mark.parametrize(
     ("spoil", "seen"),
     [
         (address, "has the address 10.96.0.7: it is not headless"),
         (nothing, "selects nothing"),
         (another, "selects training.kubeflow.org/replica-index=7, which its pod is not"),
+        (everybody, f"selects {KILLED}-worker-0, {KILLED}-worker-2 too"),
     ],
 )
 def test_ident_06_fails_on_a_service_that_does_not_lead_to_its_pod(spoil: Callable[[Json], None], seen: str) -> None:

@@ -1,13 +1,13 @@
 """IDENT-06: the services by which the replicas of a job find each other."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from exitcode_conformance import selection
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.entry import Event
 from exitcode_conformance.history import History, Moment
 from exitcode_conformance.judging import Undecided, failed, judged
-from exitcode_conformance.pods import labels_of
+from exitcode_conformance.pods import Incarnation, labels_of
 from exitcode_conformance.premise import must_have_pods, must_have_seen_all
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.temporal import eventually, seconds
@@ -16,7 +16,7 @@ from exitcode_conformance.verdict import Judgement
 
 @requirement(
     "IDENT-06",
-    "Each replica has a headless service of its own name that selects its pod.",
+    "Each replica has a headless service of its own name that selects its pod, and no other.",
     feature="services",
     source="training-operator, the controllers of all releases; Kubernetes documentation, headless services",
     applies=selection.everything,
@@ -33,7 +33,7 @@ def replicas_have_services(history: History, contract: Contract) -> Judgement:
         first.setdefault(str(event.metadata["name"]), event)
     for pod in pods:
         named = first.get(pod.name)
-        problem = _problem(named, labels_of(pod.first)) if named is not None else None
+        problem = _problem(named, pod, pods) if named is not None else None
         if named is not None and problem is not None:
             return failed(expected, f"service {pod.name} {problem}", named.seq, pod.created.seq)
     missing = sorted(wanted - set(first))
@@ -58,12 +58,20 @@ def first_pods(history: History) -> list[Moment]:
     return [Moment(seq=p.created.seq, time=p.created.time, what=f"pod {p.name} was created") for p in pods]
 
 
-def _problem(event: Event, labels: Mapping[str, str]) -> str | None:
+def _problem(event: Event, pod: Incarnation, pods: Iterable[Incarnation]) -> str | None:
     spec = event.object.get("spec") or {}
     if spec.get("clusterIP") != "None":
         return f"has the address {spec.get('clusterIP')}: it is not headless"
     selector = spec.get("selector") or {}
     if not selector:
         return "selects nothing"
-    different = [f"{key}={value}" for key, value in selector.items() if labels.get(key) != value]
-    return f"selects {', '.join(different)}, which its pod is not" if different else None
+    different = [f"{key}={value}" for key, value in selector.items() if labels_of(pod.first).get(key) != value]
+    if different:
+        return f"selects {', '.join(different)}, which its pod is not"
+    others = sorted({other.name for other in pods if other.name != pod.name and _selects(selector, other)})
+    return f"selects {', '.join(others)} too" if others else None
+
+
+def _selects(selector: Mapping[str, str], pod: Incarnation) -> bool:
+    labels = labels_of(pod.first)
+    return all(labels.get(key) == value for key, value in selector.items())
