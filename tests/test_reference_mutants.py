@@ -302,7 +302,7 @@ SLOW: dict[str, Callable[[], World]] = {
     "slow-beyond-state": lambda: worker(137),
     "slow-beyond-restart": lambda: restarted(workers(2), "j-worker-1"),
     "slow-beyond-terminal": lambda: worker(1),
-    "slow-beyond-cleanup": lambda: seen_at_its_end("All", FIRST),
+    "slow-beyond-removal": lambda: seen_at_its_end("All", FIRST),
 }
 """Slow variant → a situation in which it holds something back."""
 
