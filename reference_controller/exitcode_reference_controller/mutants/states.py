@@ -1,11 +1,13 @@
 """Faults in the conditions: what a job says of itself, when, and what else it says at the same time."""
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from exitcode_reference_controller.job import Job
+from exitcode_reference_controller.kinds import JobKind
 from exitcode_reference_controller.mutants.registry import variant
-from exitcode_reference_controller.plan import Announcement, Plan
+from exitcode_reference_controller.plan import Announcement, Observed, Plan
 from exitcode_reference_controller.reconcile import Reconciler, Situation
 from exitcode_reference_controller.standing import Replica, Standing
 from exitcode_reference_controller.status import TERMINAL, Draft, timestamp
@@ -187,10 +189,12 @@ class ConditionRepeated(Reconciler):
     "replica-statuses-stale", "Writes replicaStatuses only when a condition changes, so that they lag behind the pods."
 )
 class ReplicaStatusesStale(Reconciler):
-    def count(self, draft: Draft, job: Job, replicas: Iterable[Replica], *, ended: bool) -> None:
-        before = draft.status.get("replicaStatuses")
-        if before is None or (draft.conditions and draft.conditions[-1]["lastUpdateTime"] == timestamp(draft.now)):
-            super().count(draft, job, replicas, ended=ended)
+    def reconcile(self, kind: JobKind, observed: Observed) -> Plan:
+        plan = super().reconcile(kind, observed)
+        before = observed.job.get("status") or {}
+        if "replicaStatuses" not in before or plan.status.get("conditions") != before.get("conditions"):
+            return plan
+        return dataclasses.replace(plan, status={**plan.status, "replicaStatuses": before["replicaStatuses"]})
 
 
 @variant("replica-statuses-doubled", "Adds to the counts of the last pass in place of beginning at zero.")
