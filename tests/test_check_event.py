@@ -59,6 +59,8 @@ def test_event_03_asks_for_a_warning() -> None:
     restarted().tells("TFJobRestarting", "is restarting", kind="Warning").complete().passes("EVENT-03")
     restarted().tells("TFJobRestarting", "is restarting").complete().fails("EVENT-03", "no warning")
     restarted().tells("TFJobFailed", "has failed", kind="Warning").complete().fails("EVENT-03", "no warning")
+    told = restarted().tells("SettedPodTemplateRestartPolicy", "overwritten", kind="Warning")
+    told.complete().fails("EVENT-03", "no warning")
 
 
 def test_event_03_is_unknown_without_a_restart() -> None:

@@ -15,6 +15,7 @@ from exitcode_conformance.temporal import Finding, eventually
 from exitcode_conformance.verdict import Judgement
 
 SOURCE = "training-operator, the events of all releases"
+OVERWRITTEN = "SettedPodTemplateRestartPolicy"
 EACH_REPLICA = 4
 """How many events may still come for each replica once its job has ended: it is counted, cleaned up, told of."""
 
@@ -110,7 +111,8 @@ def restart_is_warned_of(history: History, contract: Contract) -> Judgement:
     _, _, ended = must_have_ended(history, history.scenario.target or "")
     if history.attempt(history.scenario.target or "", 2) is None:
         raise Undecided("the target was never restarted", ended.seq)
-    told = (e for e in history.job_events if e.object.get("type") == "Warning")
+    warnings = (e for e in history.job_events if e.object.get("type") == "Warning")
+    told = (e for e in warnings if e.object.get("reason") != OVERWRITTEN)  # which speaks of a policy
     found = next((_moment(e) for e in told if "restart" in str(e.object.get("reason", "")).lower()), None)
     missing = "no warning of a restart was recorded"
     return judged(expected, [eventually(history, since=ended, bound="state", found=found, missing=missing)])
@@ -133,7 +135,7 @@ def overwriting_is_told(history: History, contract: Contract) -> Judgement:
     pods = must_have_pods(history)
     must_have_seen_all(history, "events")
     since = Moment(seq=pods[0].created.seq, time=pods[0].created.time, what=f"{pods[0].name} was created")
-    found = next((_moment(event) for event in _said(history, "SettedPodTemplateRestartPolicy")), None)
+    found = next((_moment(event) for event in _said(history, OVERWRITTEN)), None)
     missing = "no event tells of it"
     finding = eventually(history, since=since, bound="state", found=found, missing=missing)
     return judged("an event SettedPodTemplateRestartPolicy about the job", [finding])
