@@ -1,0 +1,68 @@
+"""Records the corpus of tests/data/corpus on a real cluster: python tests/corpus_recording.py KUBECONFIG [NAME…]
+
+The reference, the two control subjects and ten mutants, each on the same few scenarios; test_corpus.py judges what they
+did again. To be run by hand, where the format or the scenarios have changed; the cluster needs the CRDs.
+"""
+
+import lzma
+import subprocess
+import sys
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+
+CORPUS = Path(__file__).parent / "data" / "corpus"
+SCENARIOS = (
+    "tfjob-worker-exit1-worker1",
+    "tfjob-worker-exit137-worker1",
+    "tfjob-worker-exit138-ps1-worker3",
+    "tfjob-worker-exit137-sibling0-worker3",
+    "tfjob-worker-then-137-0-worker1",
+    "pytorchjob-master-exit0-master1-worker2",
+)
+MUTANTS = (
+    "general-error-retried",
+    "sigkill-permanent",
+    "user-code-permanent",
+    "restart-in-place",
+    "all-replicas-restarted",
+    "completed-replica-restarted",
+    "restarting-never-shown",
+    "completion-time-missing",
+    "environment-lost-on-restart",
+    "owner-not-controller",
+)
+SUBJECTS = ("reference", "null", "always-restart", *MUTANTS)
+
+
+def description(name: str, folder: Path) -> str:
+    """What `--operator` is given: a bundled name, or the reference's description for the controller of a mutant."""
+    if name not in MUTANTS:
+        return name
+    text = (files("exitcode_fixtures") / "operators" / "reference.yaml").read_text("utf-8")
+    text = text.replace("name: reference\n", f"name: {name}\n").replace(
+        '"{namespace}"]', f'"{{namespace}}", --variant, {name}]'
+    )
+    path = folder / f"{name}.yaml"
+    path.write_text(text, "utf-8")
+    return str(path)
+
+
+def record(name: str, kubeconfig: str) -> None:
+    """One subject. The run's own verdict is not asked for here."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-P", "-m", "exitcode_fixtures.command_line", "run"]
+        command += ["--operator", description(name, Path(folder)), "--cluster", f"kubeconfig:{kubeconfig}"]
+        command += ["-k", " or ".join(f"[{scenario}]" for scenario in SCENARIOS), "--out", f"{folder}/out"]
+        ran = subprocess.run(command, stdin=subprocess.DEVNULL, text=True, capture_output=True, check=False)
+        print(f"{name}: exit status {ran.returncode}", flush=True)
+        if ran.returncode not in (1, 2):  # conformant it cannot be: most cases were left out
+            sys.exit(ran.stdout + ran.stderr)
+        recording = (Path(folder) / "out" / "recording.jsonl").read_bytes()
+    (CORPUS / f"{name}.jsonl.xz").write_bytes(lzma.compress(recording, preset=9))
+
+
+if __name__ == "__main__":
+    CORPUS.mkdir(parents=True, exist_ok=True)
+    for subject in sys.argv[2:] or SUBJECTS:
+        record(subject, sys.argv[1])
