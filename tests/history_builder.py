@@ -19,6 +19,7 @@ from exitcode_conformance.entry import Action, Entry, Event, WatchVerb
 from exitcode_conformance.history import Declared, History
 from exitcode_conformance.judge import judge
 from exitcode_conformance.plan import Case
+from exitcode_conformance.rendering import SIDECAR
 from exitcode_conformance.run_record import RunRecord
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.scenarios import SCENARIOS
@@ -309,11 +310,13 @@ class Story(JobObjects):
         service = self.service_objects.pop(f"{self.scenario.id}-{replica}", None)
         return self.event("services", "DELETED", service) if service is not None else self
 
-    def tells(self, reason: str, message: str, *, kind: str = "Normal", count: int = 1) -> Self:
-        """The operator records a Kubernetes event about the job."""
+    def tells(self, reason: str, message: str, *, kind: str = "Normal", count: int = 1, late: float = 0) -> Self:
+        """The operator records a Kubernetes event about the job, so many seconds after it happened."""
         involved = {"kind": self.kind.name, "name": self.scenario.id, "uid": self.job_uid}
         metadata = {"name": f"{self.scenario.id}.{next(self._uids)}", "uid": f"event-{next(self._uids)}"}
+        time = (BEGIN + timedelta(seconds=int(self.now - late))).strftime("%Y-%m-%dT%H:%M:%SZ")
         item: Json = {"metadata": metadata, "involvedObject": involved, "type": kind, "count": count}
+        item |= {"firstTimestamp": time, "lastTimestamp": time}
         return self.event("events", "ADDED", {**item, "reason": reason, "message": message})
 
     def prints(self, **cells: str) -> Self:
@@ -328,13 +331,20 @@ class Story(JobObjects):
         if phase is not None:
             pod.object["status"]["phase"] = phase
         if container is not None:
-            pod.object["status"]["containerStatuses"] = [{"name": self.kind.container, **container}]
+            statuses = [{"name": self.kind.container, **container}]
+            sidecar = self.scenario.group_of(replica).sidecar if replica in self.replicas else None
+            if sidecar is not None and pod.runs:
+                ended = {"terminated": {"exitCode": sidecar.code}}
+                statuses.append({"name": SIDECAR, "restartCount": 0, "state": ended})
+            pod.object["status"]["containerStatuses"] = statuses
         return self.event("pods", "MODIFIED", pod.object)
 
-    def _ended(self, pod: Pod, code: int) -> Json:
+    def _ended(self, replica: str, pod: Pod, code: int) -> Json:
         reason = "Completed" if code == 0 else "Error"
         container = f"containerd://{pod.object['metadata']['uid']}-{pod.runs}"
-        return {"terminated": {"exitCode": code, "reason": reason, "containerID": container}}
+        ended: Json = {"exitCode": code, "reason": reason, "containerID": container}
+        message = self.scenario.group_of(replica).message if replica in self.replicas else None
+        return {"terminated": ended if message is None else {**ended, "message": message}}
 
     def runs(self, *replicas: str) -> Self:
         """The kubelet starts the containers of pods that have not run yet."""
@@ -349,9 +359,15 @@ class Story(JobObjects):
         pod.runs = max(pod.runs, 1)
         policy = pod.object["spec"].get("restartPolicy", "Always")
         again = policy == "Always" or (policy == "OnFailure" and code != 0)
-        phase = phase or ("Running" if again else "Failed" if code else "Succeeded")
-        state = self._ended(pod, code)
+        failed = code or (replica in self.replicas and self.scenario.group_of(replica).sidecar_fails)
+        phase = phase or ("Running" if again else "Failed" if failed else "Succeeded")
+        state = self._ended(replica, pod, code)
         return self.touch(replica, phase=phase, container={"restartCount": pod.runs - 1, "state": state})
+
+    def fails_early(self, replica: str) -> Self:
+        """The pod fails before its training container has run."""
+        waiting = {"restartCount": 0, "state": {"waiting": {"reason": "PodInitializing"}}}
+        return self.touch(replica, phase="Failed", container=waiting)
 
     def waits_for_restart(self, replica: str) -> Self:
         """The kubelet holds a restart in place back: CrashLoopBackOff."""

@@ -15,7 +15,14 @@ from job_objects import Generation, Json
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.history import Declared, History
 from exitcode_conformance.run_record import RunRecord
-from exitcode_conformance.scenario import ExitOutcome, RunUntilStopped, Scenario, SignalOutcome, outcome_code
+from exitcode_conformance.scenario import (
+    ExitOutcome,
+    MissingCommand,
+    RunUntilStopped,
+    Scenario,
+    SignalOutcome,
+    outcome_code,
+)
 from exitcode_conformance.success_rule import deciding_replicas
 from exitcode_conformance.timeouts import Timeouts
 from exitcode_fixtures.scenario_driver import Need, ScenarioDriver
@@ -126,7 +133,7 @@ class Simulation:
             story.tells("SettedPodTemplateRestartPolicy", "Restart policy in pod template will be overwritten")
         for replica in self.scenario.running_replicas():
             self.start(replica)
-        if self.scenario.running_replicas() == story.replicas:
+        if self.scenario.running_replicas() == story.replicas and not self.ended:
             story.says("Running")
         deadline = self.scenario.run_policy.get("activeDeadlineSeconds")
         if deadline is not None:
@@ -186,18 +193,22 @@ class Simulation:
 
     def start(self, replica: str, *, in_place: bool = False) -> None:
         """Starts a container; it reads its outcome now."""
+        if self.scenario.group_of(replica).fails_without_code:
+            self.story.fails_early(replica)
+            self.finish("Failed")
+            return
+        outcome = self.scenario.outcome_of(replica, self.attempts.get(replica, 1))
         if in_place:
             self.story.restarts_in_place(replica)
-        else:
+        elif not isinstance(outcome, MissingCommand):
             self.story.runs(replica)
-        outcome = self.scenario.outcome_of(replica, self.attempts.get(replica, 1))
         if isinstance(outcome, RunUntilStopped):
             return
-        assert isinstance(outcome, ExitOutcome | SignalOutcome)
         code = outcome_code(outcome)
         assert code is not None
         pod = self.story.pod(replica).object["metadata"]["uid"]
-        self.later(outcome.dwell * self.timeouts.dwell, lambda: self.end(replica, pod, code))
+        dwell = outcome.dwell if isinstance(outcome, ExitOutcome | SignalOutcome) else 0
+        self.later(dwell * self.timeouts.dwell, lambda: self.end(replica, pod, code))
 
     def end(self, replica: str, pod: str, code: int) -> None:
         """A container ends, and whoever has to do something about it does it."""
@@ -221,8 +232,8 @@ class Simulation:
         if policy == "Always" or (policy == "OnFailure" and code != 0):
             self.in_place(replica)
         elif self.ended:
-            return
-        elif code == 0:
+            return  # what comes after the end changes nothing
+        elif code == 0 and not self.scenario.group_of(replica).sidecar_fails:
             self.finish("Succeeded") if self.is_successful() else self.story.says()
         elif policy == "ExitCode" and self.is_retryable(code):
             self.restart(replica)
@@ -282,8 +293,9 @@ class Simulation:
         """The replacement runs."""
         if f"{self.scenario.id}-{replica}" in self.story.pods:
             self.start(replica)
+            all_run = self.scenario.running_replicas() == self.story.replicas
             if not self.ended:
-                self.story.says("Running")
+                self.story.says(*(("Running",) if all_run else ()))
 
     def finish(self, state: str) -> None:
         """The job ends."""

@@ -12,10 +12,14 @@ import pytest
 
 from exitcode_conformance.kinds import KINDS
 from exitcode_conformance.rendering import (
+    INIT,
     MANIFEST_SECONDS_PER_UNIT,
+    MISSING_COMMAND,
+    NO_NODE,
     OUTCOME_VARIABLE,
     SCENARIO_LABEL,
     SCRIPT,
+    SIDECAR,
     config_map_name,
     outcome_data,
     outcome_word,
@@ -25,6 +29,7 @@ from exitcode_conformance.rendering import (
 from exitcode_conformance.scenario import (
     SIGNAL_NUMBERS,
     ExitOutcome,
+    MissingCommand,
     Outcome,
     ReplicaGroup,
     RunUntilStopped,
@@ -182,15 +187,61 @@ def test_a_job_is_rendered_as_its_kind_wants_it(scenario: Scenario) -> None:
     for group in scenario.groups:
         spec = specs[group.type]
         assert (spec["replicas"], spec["restartPolicy"]) == (group.replicas, group.restart_policy)
-        assert "restartPolicy" not in spec["template"]["spec"]
+        assert spec["template"]["spec"].get("restartPolicy") == group.template_restart_policy
         assert spec["template"]["metadata"] == {"labels": {SCENARIO_LABEL: scenario.id}}
-        (container,) = spec["template"]["spec"]["containers"]
+        container = spec["template"]["spec"]["containers"][0]
         assert (container["name"], container["image"]) == (kind.container, "registry/busybox:1")
-        assert container["command"] == ["sh", "-c", SCRIPT]
+        if isinstance(scenario.outcome_of(f"{group.type.lower()}-0", 1), MissingCommand):
+            assert container["command"] == [MISSING_COMMAND]
+        else:
+            assert container["command"][-1].endswith(SCRIPT)
         outcome = next(v for v in container["env"] if v["name"] == OUTCOME_VARIABLE)
         reference = {"name": config_map_name(scenario), "key": group.type.lower()}
         assert outcome["valueFrom"]["configMapKeyRef"] == reference
         assert reference["key"] in outcome_data(scenario, {}, Timeouts())
+
+
+def rendered(**traits: Any) -> dict[str, Any]:
+    """The pod template of two workers with these traits."""
+    group = ReplicaGroup.model_validate({"type": "Worker", "replicas": 2, **traits})
+    job = render_job(Scenario(id="one", kind="TFJob", groups=(group,)), "run", Timeouts())
+    template: dict[str, Any] = job["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]
+    return template
+
+
+def test_containers_beside_the_training_container_end_as_they_are_told_in_every_attempt() -> None:
+    template = rendered(sidecar=ExitOutcome(code=1, dwell=0), init=ExitOutcome(code=3))
+    assert [container["name"] for container in template["containers"]] == ["tensorflow", SIDECAR]
+    assert [container["name"] for container in template["initContainers"]] == [INIT]
+    for container, words in (
+        (template["containers"][1], "0=exit:1:0 1=exit:1:0"),
+        (template["initContainers"][0], "0=exit:3:0.5 1=exit:3:0.5"),
+    ):
+        assert next(v for v in container["env"] if v["name"] == OUTCOME_VARIABLE)["value"] == words
+        assert container["command"] == ["sh", "-c", SCRIPT]
+
+
+def test_a_pod_that_is_to_wait_asks_for_a_node_that_there_is_not() -> None:
+    assert rendered(pending=True)["nodeSelector"] == NO_NODE
+    assert "nodeSelector" not in rendered()
+
+
+def test_a_message_is_what_the_container_prints(shell: Sequence[str]) -> None:
+    (container,) = rendered(message="it's $(no) code")["containers"]
+    assert container["terminationMessagePolicy"] == "FallbackToLogsOnError"
+    environment = {"PATH": os.environ["PATH"], "POD_NAME": "job-worker-0", OUTCOME_VARIABLE: "0=exit:7:0"}
+    command = [*shell, "-c", container["command"][2]]
+    found = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=30, check=False)
+    assert (found.returncode, found.stdout.splitlines()[0]) == (7, "it's $(no) code")
+
+
+@pytest.mark.parametrize("code", [0, 143])
+def test_the_script_ends_with_the_code_that_a_stop_is_to_give(shell: Sequence[str], code: int) -> None:
+    word = outcome_word(RunUntilStopped(code=code), TIMEOUTS)
+    with started(shell, f"0={word}") as process:
+        assert said(process) == f"outcome {word}"
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=30) == code
 
 
 def test_a_restart_policy_of_the_template_is_rendered_where_a_scenario_has_one() -> None:

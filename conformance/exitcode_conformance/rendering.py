@@ -27,6 +27,8 @@ DEFAULT_IMAGE = "busybox:1.36"
 OUTCOME_VARIABLE = "EXITCODE_OUTCOME"
 SCENARIO_LABEL = "exitcode-conformance/scenario"
 """On the pod template, so that it can be seen whether a replacement carries the user's labels too."""
+SIDECAR, INIT = "sidecar", "init"
+"""Names of the containers beside the training container."""
 MISSING_COMMAND = "/no/such/command"
 NO_NODE = {"exitcode-conformance/no-node-has-this": "true"}
 """A nodeSelector that keeps pods Pending."""
@@ -39,9 +41,10 @@ index=${POD_NAME##*-}
 for word in $EXITCODE_OUTCOME; do
   case $word in "$index="*) outcome=${word#*=} ;; esac
 done
-echo "outcome ${outcome:=run:0}"
-kind=${outcome%%:*} rest=${outcome#*:}
+kind=${outcome:=run:0} kind=${kind%%:*} rest=${outcome#*:}
 argument=${rest%%:*} seconds=${rest#*:}
+case $kind in run) trap 'exit "$argument"' TERM ;; esac
+echo "outcome $outcome"
 case $kind in
 exit)
   sleep "$seconds" & wait $!
@@ -51,7 +54,6 @@ signal)
   sh -c "kill -$argument \\$\\$"
   exit $? ;;
 run)
-  trap 'exit "$argument"' TERM
   while :; do sleep 3600 & wait $!; done ;;
 esac
 echo "this outcome is not known: $outcome" >&2
@@ -134,7 +136,7 @@ def _replica_spec(scenario: Scenario, group: ReplicaGroup, image: str, timeouts:
         "automountServiceAccountToken": False,
         "containers": [training],
     }
-    for name, outcome, containers in (("sidecar", group.sidecar, "containers"), ("init", group.init, "initContainers")):
+    for name, outcome, containers in ((SIDECAR, group.sidecar, "containers"), (INIT, group.init, "initContainers")):
         if outcome is not None:
             words = " ".join(f"{i}={outcome_word(outcome, timeouts)}" for i in range(group.replicas))
             pod.setdefault(containers, []).append(_container(name, image, {"value": words}))

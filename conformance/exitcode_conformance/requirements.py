@@ -6,6 +6,7 @@ from exitcode_conformance.checks import (
     counts,
     environment,
     events,
+    exit_circumstances,
     exit_codes,
     identity,
     invariants,
@@ -25,6 +26,7 @@ __all__ = ["FEATURES", "REQUIREMENTS", "Feature", "Level", "Profile", "Requireme
 
 CHECK_MODULES = (
     exit_codes,
+    exit_circumstances,
     restarts,
     tallies,
     states,

@@ -74,10 +74,16 @@ def is_ordinary(scenario: Scenario) -> bool:
     """Whether all that happens to the target is how its training container ends, and nobody else fails."""
     if scenario.target is None or scenario.manifest is not None:
         return False
-    group = scenario.group_of(scenario.target)
     alone = all(not outcome_code(o) for r, script in scenario.outcomes.items() if r != scenario.target for o in script)
-    bare = group.sidecar is None and group.init is None and group.message is None
-    return alone and bare and "backoffLimit" not in scenario.run_policy
+    return alone and not has_company(scenario) and "backoffLimit" not in scenario.run_policy
+
+
+def has_company(scenario: Scenario) -> bool:
+    """Whether the target's training container has other containers beside it, or a message of its own."""
+    if scenario.target is None:
+        return False
+    group = scenario.group_of(scenario.target)
+    return group.sidecar is not None or group.init is not None or group.message is not None
 
 
 def deletes_the_job(scenario: Scenario, contract: Contract) -> bool:

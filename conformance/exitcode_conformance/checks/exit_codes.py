@@ -25,7 +25,8 @@ DOCS = "Kubeflow documentation, training operator, restartPolicy ExitCode"
 
 def _has_class(*classes: CodeClass) -> Applies:
     def applies(scenario: Scenario, contract: Contract) -> bool:
-        return selection.first_class(scenario, contract) in classes
+        alone = not selection.has_company(scenario)
+        return alone and selection.first_class(scenario, contract) in classes
 
     return applies
 
@@ -90,14 +91,26 @@ def _counted(history: History, target: str, after: Aftermath) -> Finding:
     applies=_has_class(CodeClass.PERMANENT),
 )
 def permanent_is_final(history: History, contract: Contract) -> Judgement:
+    return promise_kept(history, contract, CodeClass.PERMANENT)
+
+
+def promise_kept(history: History, contract: Contract, *promised: CodeClass) -> Judgement:
+    """Whether the target's first end was followed by what the contract promises for its code, which has to be of one of
+    these classes: a runtime may show another code than the scenario was written for."""
     after = aftermath(history, _target(history))
+    found = contract.class_of(after.code)
+    if found not in promised:
+        raise Undecided(f"{after.ended.what}, which is {found} under {contract.id}", after.ended.seq)
+    return _restarted(history, after) if found.restarts else _permanent(history, after)
+
+
+def _permanent(history: History, after: Aftermath) -> Judgement:
     expected = f"{_target(history)} ends with {after.code}, is not restarted, and the job becomes Failed"
     findings = [not_restarted(history, after), failed_in_time(history, after)]
     return judged(expected, findings, observed_class=_class_name(history, after))
 
 
-def _restarted(history: History) -> Judgement:
-    after = aftermath(history, _target(history))
+def _restarted(history: History, after: Aftermath) -> Judgement:
     expected = f"{_target(history)} ends with {after.code}, is restarted, and the job does not fail because of it"
     findings = [restarted_in_time(history, after)]
     if after.failed is not None:
@@ -119,7 +132,7 @@ def _restarted(history: History) -> Judgement:
     applies=_has_class(CodeClass.RETRYABLE),
 )
 def retryable_is_restarted(history: History, contract: Contract) -> Judgement:
-    return _restarted(history)
+    return promise_kept(history, contract, CodeClass.RETRYABLE)
 
 
 @requirement(
@@ -130,7 +143,7 @@ def retryable_is_restarted(history: History, contract: Contract) -> Judgement:
     applies=_has_class(CodeClass.USER_RETRYABLE),
 )
 def user_retryable_is_restarted(history: History, contract: Contract) -> Judgement:
-    return _restarted(history)
+    return promise_kept(history, contract, CodeClass.USER_RETRYABLE)
 
 
 def _compared(histories: Sequence[History], what: str) -> Judgement:
@@ -162,7 +175,7 @@ def _is_plain(scenario: Scenario) -> bool:
     """A scenario about one code of one replica under ExitCode."""
     return (
         selection.target_policy(scenario) == "ExitCode"
-        and scenario.manifest is None
+        and selection.is_ordinary(scenario)
         and bool(scenario.outcomes.get(scenario.target or ""))
         and selection.script_codes(scenario)[0] is not None
     )

@@ -211,7 +211,9 @@ def terminal_is_final(history: History, contract: Contract) -> Judgement:
 def _decides(scenario: Scenario, contract: Contract) -> bool:
     """Scenarios in which replicas end with 0 by their script and nothing ends with another code."""
     codes = [selection.outcome_name(o) for script in scenario.outcomes.values() for o in script]
-    return bool(codes) and all(c in ("exit0", "run") for c in codes) and "exit0" in codes and not _always(scenario)
+    others_fail = any(g.sidecar_fails or g.fails_without_code for g in scenario.groups)
+    decided = bool(codes) and all(c in ("exit0", "run") for c in codes) and "exit0" in codes
+    return decided and not others_fail and not _always(scenario)
 
 
 def _always(scenario: Scenario) -> bool:

@@ -31,6 +31,12 @@ def _time(value: object) -> datetime | None:
         return None
 
 
+def seconds_of(value: object) -> float | None:
+    """A time of Kubernetes as seconds since the epoch; None for what is none."""
+    found = _time(value)
+    return found.timestamp() if found is not None else None
+
+
 def _seconds_between(one: object, other: object) -> float:
     """From one time to the other; 0 where one of them is none."""
     first, second = _time(one), _time(other)
@@ -113,9 +119,17 @@ def _was_decided(history: History, line: int) -> bool:
         return True  # the clock decided
     if history.terminal[0] == "Succeeded":
         return all(0 in ended[replica] for replica in deciding_replicas(history.scenario))
+    if any(failure.seq < line for pod, failure in history.own_failures if pod.replica in _of_several(history)):
+        return True
     started = {r: sum(a.created_seq < line for a in history.attempts(r)) for r in replicas}
     unlimited = "backoffLimit" not in history.scenario.run_policy
     return any(any(codes) and (started[r] == len(codes) or not unlimited) for r, codes in ended.items())
+
+
+def _of_several(history: History) -> list[str]:
+    """Replicas whose pods may fail although their training container did not."""
+    groups = [g for g in history.scenario.groups if g.fails_without_code or g.sidecar_fails]
+    return [r for r in history.scenario.replica_names() if history.scenario.group_of(r) in groups]
 
 
 @requirement(

@@ -4,6 +4,7 @@ from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.scenarios import (
     cleaning,
     codes,
+    containers,
     contradictions,
     endings,
     limits,
@@ -20,7 +21,7 @@ class DuplicateScenario(Exception):
 
 def _all() -> dict[str, Scenario]:
     result: dict[str, Scenario] = {}
-    for module in (codes, sequences, policies, success, seed, contradictions, endings, limits, cleaning):
+    for module in (codes, sequences, policies, success, seed, contradictions, endings, limits, cleaning, containers):
         for scenario in module.scenarios():
             if scenario.id in result:
                 raise DuplicateScenario(scenario.id)
