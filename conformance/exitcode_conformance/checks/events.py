@@ -17,17 +17,12 @@ from exitcode_conformance.temporal import Finding, eventually, seconds
 from exitcode_conformance.verdict import Judgement
 
 SOURCE = "training-operator, the events of all releases"
-<<<<<<< ours
 OVERWRITTEN = "SettedPodTemplateRestartPolicy"
-EACH_REPLICA = 4
-"""How many events may still come for each replica once its job has ended: it is counted, cleaned up, told of."""
-=======
 EACH_REPLICA = 8
 """How many events may still come for each replica once its job has ended: it is counted, cleaned up, told of,
 and what happened before may be told late."""
 LATE = 0.25
 """By which part of the bound `state` events may come late and still show that what is missing was not recorded."""
->>>>>>> theirs
 
 
 def _message(event: Event) -> str:
