@@ -42,7 +42,7 @@ def result(name: str, target: str | None, *kills: Kill, **more: Any) -> MutantRe
 
 def problems(*results: MutantResult, complete: bool = False, **more: Any) -> list[str]:
     kills = KillList(version=1, mutants={one.name: one.mutant for one in results})
-    told = {"reference": None, "requirements": FEW, "variants": [one.name for one in results]}
+    told = {"reference": (), "requirements": FEW, "variants": [one.name for one in results]}
     return list(problems_of(kills, results=results, complete=complete, **(told | more)))
 
 
@@ -53,7 +53,7 @@ def matrix(*results: MutantResult, complete: bool = True, **more: Any) -> KillMa
         "started_at": datetime(2026, 3, 1, tzinfo=UTC),
         "seconds": 60,
         "complete": complete,
-        "reference": None,
+        "reference": (),
         "mutants": results,
         "requirements": proven_requirements(results, FEW),
         "problems": problems(*results, complete=complete),
@@ -133,7 +133,7 @@ def test_the_list_and_the_controllers_have_to_agree() -> None:
 
 def test_the_unchanged_controller_fails_nothing() -> None:
     broken = result("reference", None, kill("EXIT-03"))
-    assert problems(*GOOD, complete=True, reference=broken) == [
+    assert problems(*GOOD, complete=True, reference=[broken]) == [
         "The unchanged controller fails EXIT-03 in a-scenario: it was restarted."
     ]
 
@@ -157,7 +157,7 @@ def printed(found: KillMatrix, capsys: pytest.CaptureFixture[str]) -> Sequence[s
 
 
 def test_the_lines_say_by_what_each_was_found(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = printed(matrix(*GOOD, reference=result("reference", None)), capsys)
+    lines = printed(matrix(*GOOD, reference=[result("reference", None)]), capsys)
     assert lines[:4] == [
         "a  killed by EXIT-02 a-scenario: it was restarted (and EXIT-03)",
         "b  killed by EXIT-03 a-scenario: it was restarted",
@@ -179,14 +179,14 @@ def test_the_lines_say_what_does_not_hold(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_the_page_shows_each_kill_with_its_sentence() -> None:
-    page = render_kill_matrix(matrix(*GOOD, reference=result("reference", None, verdicts={Verdict.PASS: 3})))
+    page = render_kill_matrix(matrix(*GOOD, reference=[result("reference", None, verdicts={Verdict.PASS: 3})]))
     assert page.count('class="built"') == 4  # with the legend
     assert page.count('class="also"') == 2
     assert "<title>EXIT-03 × a. a-scenario: it was restarted</title>" in page
     assert '<a href="mutants/a/index.html">' in page
     assert "http://" not in page
     assert "https://" not in page
-    assert page == render_kill_matrix(matrix(*GOOD, reference=result("reference", None, verdicts={Verdict.PASS: 3})))
+    assert page == render_kill_matrix(matrix(*GOOD, reference=[result("reference", None, verdicts={Verdict.PASS: 3})]))
 
 
 def test_the_page_marks_what_should_have_failed_and_what_is_unproven() -> None:

@@ -47,6 +47,7 @@ class Action(Frozen):
         "delete-job",
         "remove-pod",
         "touch-job",
+        "restart-operator",
         "table",
         "settled",
         "complete",

@@ -160,6 +160,12 @@ class TouchJob(Frozen):
     times: int = Field(ge=1)
 
 
+class RestartOperator(Frozen):
+    """The harness stops the operator and starts it again. Only for a scenario that has an operator to itself."""
+
+    kind: Literal["restart-operator"] = "restart-operator"
+
+
 Step = Annotated[
     UntilTerminal
     | UntilAttempt
@@ -169,7 +175,8 @@ Step = Annotated[
     | DeleteJob
     | RemovePod
     | RecreateJob
-    | TouchJob,
+    | TouchJob
+    | RestartOperator,
     Field(discriminator="kind"),
 ]
 Profile = Literal["core", "extended"]

@@ -25,10 +25,17 @@ class Kill(Frozen):
     seen: str
 
 
+def title_of(name: str, alone: str) -> str:
+    """What tells a run from every other: the controller, and the scenario that it was run through by itself, if any."""
+    return f"{name}-{alone}" if alone else name
+
+
 class MutantResult(Frozen):
     """One controller, run through the scenarios of its entry."""
 
     name: str
+    alone: str = ""
+    """The scenario that it was run through by itself, where it was run through others as well."""
     sentence: str
     """What is wrong with it, in its own words."""
     mutant: Mutant
@@ -41,6 +48,11 @@ class MutantResult(Frozen):
     seconds: float = 0.0
     error: str | None = None
     """What kept the harness from judging it."""
+
+    @property
+    def title(self) -> str:
+        """What tells this run from every other."""
+        return title_of(self.name, self.alone)
 
     @property
     def killed_by(self) -> tuple[str, ...]:
@@ -83,8 +95,8 @@ class KillMatrix(Frozen):
     seconds: float
     complete: bool
     """All mutants were run. Otherwise nothing is said of the requirements."""
-    reference: MutantResult | None
-    """The unchanged controller in the scenarios of all faults; None where it was not asked for."""
+    reference: tuple[MutantResult, ...]
+    """The unchanged controller in the scenarios of all faults; none where it was not asked for."""
     mutants: tuple[MutantResult, ...]
     requirements: tuple[ProvenRequirement, ...]
     problems: tuple[str, ...]
@@ -104,8 +116,12 @@ class KillMatrix(Frozen):
     @property
     def harness_failed(self) -> bool:
         """Whether some of it says nothing."""
-        every = (*self.mutants, *((self.reference,) if self.reference else ()))
-        return any(result.error is not None for result in every)
+        return any(result.error is not None for result in (*self.reference, *self.mutants))
+
+    @property
+    def reference_killed_by(self) -> tuple[str, ...]:
+        """The requirements that the unchanged controller fails, sorted."""
+        return tuple(sorted({name for result in self.reference for name in result.killed_by}))
 
 
 def proven_requirements(
@@ -127,7 +143,7 @@ def proven_requirements(
 def problems_of(
     kills: KillList,
     *,
-    reference: MutantResult | None,
+    reference: Sequence[MutantResult],
     results: Sequence[MutantResult],
     requirements: Mapping[str, Requirement],
     variants: Iterable[str],
@@ -139,12 +155,11 @@ def problems_of(
         yield f"{name} is not in the list: add it, with the requirement that it was built for."
     for name in sorted(kills.mutants.keys() - known):
         yield f"{name} is in the list, and there is no such controller."
-    for result in (*((reference,) if reference else ()), *results):
+    for result in (*reference, *results):
         if result.error is not None:
             yield f"{result.name}: the harness failed: {result.error}"
-    if reference is not None:
-        for kill in reference.kills:
-            yield f"The unchanged controller fails {kill.requirement} in {kill.subject}: {kill.seen}."
+    for kill in (kill for result in reference for kill in result.kills):
+        yield f"The unchanged controller fails {kill.requirement} in {kill.subject}: {kill.seen}."
     for result in results:
         if result.error is None and result.was_run:
             yield from _wrong_with(result, requirements)

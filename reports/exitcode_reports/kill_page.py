@@ -56,7 +56,6 @@ def render_kill_matrix(matrix: KillMatrix) -> str:
     """The page. The same matrix gives the same page, byte for byte."""
     style = part("style.css") + part("kill-matrix.css")
     script = part("kill-matrix.js")
-    everybody = (*((matrix.reference,) if matrix.reference else ()), *matrix.mutants)
     return (
         environment()
         .get_template("kill-matrix.html.j2")
@@ -69,7 +68,7 @@ def render_kill_matrix(matrix: KillMatrix) -> str:
             cell=CELL,
             left=LEFT,
             top=TOP,
-            mutants=tuple(_page_of(result) for result in everybody),
+            mutants=tuple(_page_of(result) for result in (*matrix.reference, *matrix.mutants)),
             style=style,
             script=script,
             policy=policy_for(style, script),
@@ -100,8 +99,8 @@ def sentence_of(matrix: KillMatrix) -> str:
     if matrix.complete:
         proven = sum(bool(row.killers) for row in matrix.requirements)
         text += f"; {proven} of {len(matrix.requirements)} requirements shown to fail"
-    if matrix.reference is not None:
-        text += f"; the unchanged controller fails {', '.join(matrix.reference.killed_by) or 'nothing'}"
+    if matrix.reference:
+        text += f"; the unchanged controller fails {', '.join(matrix.reference_killed_by) or 'nothing'}"
     return f"{text}."
 
 

@@ -10,6 +10,7 @@ from exitcode_conformance.scenario import (
     RecreateJob,
     RemovePod,
     ReplicaGroup,
+    RestartOperator,
     RunUntilStopped,
     Scenario,
     SignalOutcome,
@@ -86,6 +87,8 @@ def _step(step: Step) -> str:
             return f"{step.replica} has been {how} by the harness"
         case RecreateJob():
             return "the job has been deleted and made again by the harness"
+        case RestartOperator():
+            return "the operator has been started again by the harness"
         case TouchJob():
             return f"the job has been changed {step.times} times by the harness"
 
