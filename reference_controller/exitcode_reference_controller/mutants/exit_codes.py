@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from exitcode_reference_controller.job import Job, ReplicaSpec
 from exitcode_reference_controller.ledger import RestartLedger
 from exitcode_reference_controller.mutants.registry import variant
-from exitcode_reference_controller.plan import Thing
+from exitcode_reference_controller.plan import Announcement, Plan, Thing
 from exitcode_reference_controller.reconcile import Reconciler, Situation
 from exitcode_reference_controller.standing import Replica, Standing
 from exitcode_reference_controller.status import Draft
@@ -184,13 +184,20 @@ class SecondRetryFails(_FailsOnRetryable):
 
 
 @variant(
-    "restart-outweighs-failure", "Restarts the job as soon as one failure is retryable, though another is permanent."
+    "restart-outweighs-failure",
+    "Lets a restart that is under way outweigh a permanent failure, and begins again when one comes after that.",
 )
 class RestartOutweighsFailure(Reconciler):
     def failure(self, situation: Situation, intended: RestartLedger, draft: Draft) -> str | None:
-        if situation.standing(Standing.RETRYABLE) and super().fatal(situation):
-            return None
-        return super().failure(situation, intended, draft)
+        restarts = bool(situation.standing(Standing.RETRYABLE)) or draft.says("Restarting")
+        return None if restarts and super().fatal(situation) else super().failure(situation, intended, draft)
+
+    def settle(self, draft: Draft, situation: Situation, said: tuple[Announcement, ...]) -> Plan:
+        plan = super().settle(draft, situation, said)
+        if draft.says("Failed") and situation.standing(Standing.RETRYABLE):
+            draft.status["conditions"] = [c for c in draft.conditions if c["type"] != "Failed"]
+            self.say(draft, "Restarting", f"{draft.kind_name} {situation.job.name} is restarting.")
+        return plan
 
 
 @variant("success-restarted", "Replaces every ExitCode pod that has ended, code 0 included, as a ReplicaSet does.")
