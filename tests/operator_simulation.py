@@ -14,6 +14,7 @@ from job_objects import Generation, Json
 
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.history import Declared, History
+from exitcode_conformance.pods import Incarnation
 from exitcode_conformance.run_record import RunRecord
 from exitcode_conformance.scenario import (
     ExitOutcome,
@@ -125,7 +126,21 @@ class Simulation:
         """The history of it all."""
         story = self.story
         story.act("operator-started", of_the_run=True, detail={"mode": "process", "pid": 1})
-        story.submit().says("Created")
+        self.begin()
+        driver = ScenarioDriver(scenario=self.scenario, timeouts=self.timeouts, started=story.now)
+        while self.drive(driver):
+            wake_at = driver.wake_at if driver.wake_at > story.now else story.now + self.timeouts.never / 8
+            if self.agenda and (self.agenda[0][0] <= wake_at or driver.settling_since is None):
+                at, _, function = heapq.heappop(self.agenda)
+                story.now = max(story.now, at)
+                function()
+            else:
+                story.now = wake_at
+        return self.history()
+
+    def begin(self) -> None:
+        """A job is submitted, and gets what it needs."""
+        story = self.story.submit().says("Created")
         if self.style.has_services:
             story.services(*story.replicas)
         story.create(*story.replicas)
@@ -138,16 +153,6 @@ class Simulation:
         deadline = self.scenario.run_policy.get("activeDeadlineSeconds")
         if deadline is not None:
             self.later(deadline, lambda: None if self.ended else self.finish("Failed"))
-        driver = ScenarioDriver(scenario=self.scenario, timeouts=self.timeouts, started=story.now)
-        while self.drive(driver):
-            wake_at = driver.wake_at if driver.wake_at > story.now else story.now + self.timeouts.never / 8
-            if self.agenda and (self.agenda[0][0] <= wake_at or driver.settling_since is None):
-                at, _, function = heapq.heappop(self.agenda)
-                story.now = max(story.now, at)
-                function()
-            else:
-                story.now = wake_at
-        return self.history()
 
     def history(self) -> History:
         """The history as far as it has come."""
@@ -172,6 +177,13 @@ class Simulation:
                 case Need.DELETE_JOB:
                     self.agenda.clear()
                     story.delete_job().collect()
+                case Need.RECREATE_JOB:
+                    self.agenda.clear()
+                    story.delete_job().collect().forget()
+                    self.begin()
+                case Need.REMOVE_POD:
+                    assert driver.victim is not None
+                    self.lose(driver.victim)
                 case Need.TOUCH_JOB:
                     story.act("touch-job", detail={"number": driver.touched}).annotated(TOUCHED, str(driver.touched))
                 case Need.READ_TABLE:
@@ -287,6 +299,15 @@ class Simulation:
         story.gone(replica).create(replica)
         if self.style.says_running_early and len(story.pods) > 1:
             story.says("Running")
+        self.later(0.1, lambda: self.started_again(replica))
+
+    def lose(self, pod: Incarnation) -> None:
+        """A pod is taken away from outside, and the operator puts another in its place."""
+        replica = pod.replica or ""
+        told = self.scenario.outcome_of(replica, 1)
+        assert isinstance(told, RunUntilStopped)
+        self.story.act("remove-pod", detail={"pod": pod.name, "uid": pod.uid, "how": "delete"})
+        self.story.asks_deletion(replica).ends(replica, told.code).gone(replica).create(replica)
         self.later(0.1, lambda: self.started_again(replica))
 
     def started_again(self, replica: str) -> None:

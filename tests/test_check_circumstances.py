@@ -182,3 +182,45 @@ def test_a_missing_command_is_judged_by_the_code_that_the_runtime_gives_it(code:
 def test_a_missing_command_is_not_held_to_a_promise_for_another_code() -> None:
     told = story(MISSING).submit().says("Created").create("worker-0").ends("worker-0", 127).says("Failed")
     told.complete().is_unknown("EXIT-03", "which is permanent under kubeflow-api", contract="kubeflow-api")
+
+
+# --- EXIT-14 -----------------------------------------------------------------------------------------------------
+
+LOST = "tfjob-worker1-deleted-worker2"
+
+
+def removed() -> Story:
+    """The harness has deleted worker 1, and its container was stopped."""
+    told = story(LOST).begin()
+    detail = {"pod": f"{LOST}-worker-1", "uid": told.pod("worker-1").object["metadata"]["uid"], "how": "delete"}
+    return told.act("remove-pod", detail=detail).asks_deletion("worker-1").ends("worker-1", 143)
+
+
+def test_exit_14_passes_when_the_pod_is_replaced() -> None:
+    removed().gone("worker-1").create("worker-1").runs("worker-1").complete().passes("EXIT-14", "was created again")
+
+
+def test_exit_14_fails_when_the_job_ends_or_the_pod_is_not_replaced() -> None:
+    removed().gone("worker-1").says("Failed").wait(10).complete().fails(
+        "EXIT-14", "the job says Failed", "no other pod"
+    )
+    told = removed().gone("worker-1").says("Succeeded").create("worker-1").complete()
+    told.fails("EXIT-14", "the job says Succeeded")
+    removed().gone("worker-1").wait(11).complete().fails("EXIT-14", "worker-1 got no other pod within the 10 s")
+
+
+def test_exit_14_is_unknown_where_the_node_was_slow_or_something_else_failed() -> None:
+    removed().complete().is_unknown("EXIT-14", "the node has not removed")
+    story(LOST).begin().complete().is_unknown("EXIT-14", "never came to the point")
+    removed().gone("worker-1").create("worker-1").ends("worker-0", 9).says("Failed").complete().is_unknown(
+        "EXIT-14", "which nobody asked for"
+    )
+    told = removed().gone("worker-1").create("worker-1").complete(witnessed=False)
+    told.is_unknown("EXIT-14", "alive")
+
+
+def test_a_pod_that_the_harness_removed_may_be_followed_by_another() -> None:
+    told = removed().gone("worker-1").create("worker-1").complete()
+    told.passes("INV-04", "was deleted from outside")
+    told = story(LOST).begin().asks_deletion("worker-1").gone("worker-1").create("worker-1").complete()
+    told.fails("INV-04", "took the place of a pod that had not failed")

@@ -38,7 +38,7 @@ from exitcode_fixtures.operators.description import (
     bundled_names,
     load_description,
 )
-from exitcode_fixtures.rights import CRD_RIGHTS, HARNESS_RIGHTS, job_rights
+from exitcode_fixtures.rights import CRD_RIGHTS, EXTENDED_RIGHTS, HARNESS_RIGHTS, job_rights
 from exitcode_fixtures.settings import MAX_PODS
 from exitcode_reports.header import (
     ClusterIdentity,
@@ -250,7 +250,7 @@ def test_the_role_grants_what_a_run_needs_and_no_more() -> None:
         for resource in rule["resources"]
         for verb in rule["verbs"]
     }
-    needed = [*HARNESS_RIGHTS, *CRD_RIGHTS]
+    needed = [*HARNESS_RIGHTS, *EXTENDED_RIGHTS, *CRD_RIGHTS]
     needed += [right for kind in KINDS.values() for right in job_rights(kind.plural, kind.group)]
     assert granted == {(right.verb, right.resource, right.group) for right in needed}
 

@@ -18,7 +18,7 @@ EVERYTHING = Claims(kinds=("TFJob", "PyTorchJob"), features=tuple(FEATURES))
 CATALOGUE = {
     "CLEAN": "01 02 03 04 05",
     "EVENT": "01 02 03 04 05",
-    "EXIT": "01 02 03 04 05 06 07 08 09 10 11 12 13 15",
+    "EXIT": "01 02 03 04 05 06 07 08 09 10 11 12 13 14 15",
     "IDENT": "01 02 03 04 05 06 07",
     "INV": "03 04 05 06 08",
     "LIMIT": "01 02 03 04 05",

@@ -13,8 +13,8 @@ from exitcode_conformance.pods import Incarnation, PodVersion
 from exitcode_conformance.premise import must_have_ended, must_have_pods
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.rendering import SIDECAR
-from exitcode_conformance.scenario import Scenario, outcome_code
-from exitcode_conformance.temporal import eventually, never
+from exitcode_conformance.scenario import RemovePod, Scenario, outcome_code
+from exitcode_conformance.temporal import Finding, eventually, never
 from exitcode_conformance.verdict import Judgement
 
 RECORDED = "recorded, not judged"
@@ -186,6 +186,49 @@ def _recorded(history: History, pod: Incarnation, since: Moment) -> Judgement:
         return unknown(RECORDED, f"{since.what}; nothing followed, but too little was observed", since.seq)
     told = "; ".join(seen) or "nothing followed"
     return passed(RECORDED, f"{since.what}: {told}", since.seq, *(sign.seq for sign in signs))
+
+
+def _loses_a_pod(scenario: Scenario, contract: Contract) -> bool:
+    removed = {step.replica for step in scenario.steps if isinstance(step, RemovePod)}
+    return removed == {scenario.target} and selection.target_policy(scenario) == "ExitCode"
+
+
+@requirement(
+    "EXIT-14",
+    "A pod that is deleted or evicted from outside is replaced, and does not fail the job.",
+    level="SHOULD",
+    feature="restart-policy-exit-code",
+    source=f"{DOCS}: retryable errors are those of the infrastructure; Kubernetes documentation, disruptions",
+    profile="extended",
+    applies=_loses_a_pod,
+)
+def lost_pod_is_replaced(history: History, contract: Contract) -> Judgement:
+    target = _target(history)
+    expected = f"{target} gets another pod once the old one is gone, and the job goes on"
+    pods = must_have_pods(history)
+    old = next((pod for pod in pods if pod.uid in history.removed_by_harness), None)
+    if old is None:
+        raise Undecided(f"the scenario never came to the point of removing a pod of {target}")
+    asked = history.removed_by_harness[old.uid]
+    unasked = history.unscripted_failure(history.end.seq)
+    if unasked is not None:
+        raise Undecided(f"{unasked.what}, which nobody asked for", unasked.seq)
+    terminal = history.terminal
+    findings = [never(history, since=asked, offence=terminal[1] if terminal else None)]
+    gone = old.deleted
+    later = [pod for pod in history.incarnations_of(target) if pod.created.seq > old.created.seq]
+    found = None
+    if later:
+        born = later[0].created
+        found = Moment(seq=born.seq, time=born.time, what=f"{later[0].name} was created again")
+    if gone is None and found is None:
+        seen = f"the node has not removed {old.name}"
+        findings.append(Finding(holds=None, seen=seen, deciding=(asked.seq, history.end.seq)))
+    else:
+        since = Moment(seq=gone.seq, time=gone.time, what=f"{old.name} was removed") if gone is not None else asked
+        missing = f"{target} got no other pod"
+        findings.append(eventually(history, since=since, bound="restart", found=found, missing=missing))
+    return judged(expected, findings)
 
 
 def _succeeds_beside_a_failure(scenario: Scenario, contract: Contract) -> bool:

@@ -29,7 +29,7 @@ SOURCE = "training-operator, the controllers of all releases"
 def pods_are_named(history: History, contract: Contract) -> Judgement:
     wanted = {f"{history.job_name}-{replica}" for replica in history.scenario.replica_names()}
     expected = f"pods named {', '.join(sorted(wanted))}, and no others"
-    submitted = must_have_been_submitted(history)
+    submitted = max([must_have_been_submitted(history), *_old_pods_gone(history)], key=lambda moment: moment.time)
     first: dict[str, Moment] = {}
     for pod in history.incarnations:
         if pod.name not in wanted:
@@ -44,6 +44,13 @@ def pods_are_named(history: History, contract: Contract) -> Judgement:
         history, since=submitted, bound="created", found=last, missing=f"no pod named {', '.join(missing)}"
     )
     return judged(expected, [found])
+
+
+def _old_pods_gone(history: History) -> list[Moment]:
+    """When the pods of a former job of the same name were removed: as long as they hold the names, nobody can have
+    them, and that they go is the node's work."""
+    gone = (e for e in history.former if isinstance(e, Event) and e.resource == "pods" and e.verb == "DELETED")
+    return [Moment(seq=e.seq, time=e.time, what=f"the former pod {e.metadata.get('name')} was gone") for e in gone]
 
 
 @requirement(

@@ -77,7 +77,8 @@ def one_live_pod_each(history: History, contract: Contract) -> Judgement:
         failure = before.failed_by_itself
         if failure is not None and failure.seq < pod.created.seq:
             continue
-        if before.was_disrupted or _went_with_the_job(history, before):
+        removed = before.uid in history.removed_by_harness
+        if removed or before.was_disrupted or _went_with_the_job(history, before):
             open_ones.append(f"{before.name} was deleted from outside")
             continue
         return failed(expected, f"{pod.name} took the place of a pod that had not failed", *lines)

@@ -6,6 +6,7 @@ from exitcode_conformance.scenarios import (
     codes,
     containers,
     contradictions,
+    disruptions,
     endings,
     limits,
     policies,
@@ -19,9 +20,36 @@ class DuplicateScenario(Exception):
     """Two scenarios have one id, or the id of one could be taken for the start of another's pod names."""
 
 
+MODULES = (
+    codes,
+    sequences,
+    policies,
+    success,
+    seed,
+    contradictions,
+    endings,
+    limits,
+    cleaning,
+    containers,
+    disruptions,
+)
+
+
 def _all() -> dict[str, Scenario]:
     result: dict[str, Scenario] = {}
-    for module in (codes, sequences, policies, success, seed, contradictions, endings, limits, cleaning, containers):
+    for module in (
+        codes,
+        sequences,
+        policies,
+        success,
+        seed,
+        contradictions,
+        endings,
+        limits,
+        cleaning,
+        containers,
+        disruptions,
+    ):
         for scenario in module.scenarios():
             if scenario.id in result:
                 raise DuplicateScenario(scenario.id)
