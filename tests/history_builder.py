@@ -193,6 +193,12 @@ class Story(JobObjects):
         self.job["metadata"].setdefault("annotations", {})[name] = value
         return self.event(self.kind.plural, "MODIFIED", self.job)
 
+    def forget(self) -> Self:
+        """The job that is submitted next is another one of the same name."""
+        self.job_uid = f"{self.job_uid}-again"
+        self.status = {}
+        return self
+
     def job_removed(self) -> Self:
         """The job object goes."""
         assert self.job is not None
