@@ -15,7 +15,7 @@ from exitcode_conformance.scenarios.topology import (
 
 FAILS = (ExitOutcome(code=1),)
 FAILS_LATER = (ExitOutcome(code=1, dwell=4),)
-"""So long after its start that a third restart, which the kubelet puts off, comes clearly after the bound `terminal`."""
+"""So late that a third restart, which the kubelet puts off, comes clearly after the bound `terminal`."""
 KILLED = (ExitOutcome(code=137),)
 DEADLINE = 6
 """Seconds; time enough for the pods to run, and so that nothing happens any more when it is over."""
