@@ -132,11 +132,12 @@ class Story(JobObjects):
         self.entries.append(Action.model_validate({**fields, "action": action, "detail": dict(detail or {})}))
         return self
 
-    def witness(self) -> Self:
-        """The operator does something for another job."""
+    def witness(self, kind: str | None = None) -> Self:
+        """The operator does something for another job, of the same kind if none is named."""
         number = next(self._elsewhere)
-        pod = {"metadata": {"name": f"witness-{number}-worker-0", "uid": f"elsewhere-{number}"}, "spec": {}}
-        return self.event("pods", "ADDED", pod, scenario=None)
+        owner = {"kind": kind or self.scenario.kind, "controller": True}
+        metadata = {"name": f"witness-{number}-worker-0", "uid": f"elsewhere-{number}", "ownerReferences": [owner]}
+        return self.event("pods", "ADDED", {"metadata": metadata, "spec": {}}, scenario=None)
 
     def record(self) -> RunRecord:
         """What a run of this one scenario would have recorded."""

@@ -104,8 +104,8 @@ def test_what_was_seen_is_told_with_the_events_that_show_it() -> None:
     assert [by_line[seq].type for seq in judgement.deciding] == ["event", "event"]
     judgement = judge_code(ended(1).says("Failed").complete().history(), CodeClass.PERMANENT)
     assert judgement.expected == "worker-0 ends with 1: it is not restarted, and the job becomes Failed"
-    assert judgement.seen.startswith("it was not restarted: nothing of the kind for 4 s after")
-    assert "meanwhile the operator created pod witness-1-worker-0; the job says Failed, 0.0 s after" in judgement.seen
+    assert judgement.seen.startswith("it was not restarted: no new attempt in the 4.5 s after")
+    assert "after it the operator created pod witness-1-worker-0; the job says Failed, 0.0 s after" in judgement.seen
     judgement = judge_code(ended(1).complete().history(), CodeClass.PERMANENT)
     assert "the job did not become Failed in the 4.5 s that were observed, and it may have 10 s" in judgement.seen
 

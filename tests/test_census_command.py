@@ -83,7 +83,7 @@ def test_the_recording_is_strict_and_has_a_verdict_for_each_code(good: Path) -> 
     }
     assert {line.verdict for line in recording.verdicts} == {"pass"}
     assert all(
-        "meanwhile the operator" in line.seen for line in recording.verdicts if line.observed_class != "retryable"
+        "after it the operator" in line.seen for line in recording.verdicts if line.observed_class != "retryable"
     )
     assert recording.footer is not None
     assert recording.footer.exit_status == 0

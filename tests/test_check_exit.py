@@ -25,7 +25,7 @@ def ended(scenario: str, code: int) -> Story:
 
 
 def test_exit_01_passes_when_zero_is_final_and_counted() -> None:
-    ended(ZERO, 0).says("Succeeded").complete().passes("EXIT-01", "succeeded is 1", "nothing of the kind")
+    ended(ZERO, 0).says("Succeeded").complete().passes("EXIT-01", "succeeded is 1", "no new attempt")
 
 
 def test_exit_01_passes_when_the_count_comes_in_a_later_write() -> None:
@@ -233,6 +233,16 @@ def test_comparisons_pass_on_one_class_fail_on_two_and_wait_for_all(requirement:
     assert judgement.verdict is Verdict.UNKNOWN
     assert "never seen to end" in judgement.seen
     assert compare(requirement, never_ended, open_one).verdict is Verdict.UNKNOWN
+
+
+def test_exit_07_needs_a_scenario_whose_siblings_were_up() -> None:
+    alone = killed("tfjob-worker-exit137-worker1", "worker-0")
+    told = story(KILLED).submit().says("Created").create("worker-0", "worker-1", "worker-2").runs("worker-0")
+    early = told.restart("worker-0", 137).runs("worker-1", "worker-2").complete()
+    judgement = compare("EXIT-07", alone, early)
+    assert judgement.verdict is Verdict.UNKNOWN
+    assert "all siblings seen up" in judgement.seen
+    assert compare("EXIT-06", alone, early).verdict is Verdict.PASS
 
 
 def test_comparisons_point_at_lines_of_the_recording() -> None:

@@ -202,7 +202,7 @@ def test_a_pod_that_the_cluster_takes_away_says_nothing_of_the_operator(
 
 
 def test_restart_06_wants_no_restart_after_zero() -> None:
-    ended(ON_FAILURE_ZERO, "worker-1", 0).says().complete().passes("RESTART-06", "nothing of the kind")
+    ended(ON_FAILURE_ZERO, "worker-1", 0).says().complete().passes("RESTART-06", "no new attempt")
     told = ended(ON_FAILURE_ZERO, "worker-1", 0).restarts_in_place("worker-1").complete()
     told.fails("RESTART-06", "in place")
     ended(ON_FAILURE_ZERO, "worker-1", 0).replace("worker-1").complete().fails("RESTART-06", "created again")

@@ -195,6 +195,11 @@ def test_a_witness_is_an_act_for_another_scenario_between_two_times() -> None:
     assert history.witness(0, at - 0.1) is None
 
 
+def test_what_is_done_for_a_job_of_another_kind_is_no_witness() -> None:
+    told = story(ONE).begin().wait(1).witness("PyTorchJob").wait(1).complete(witnessed=False)
+    assert told.history().witness(0, told.now) is None
+
+
 def event(resource: str, verb: Any, **fields: Any) -> Event:
     """A watch event."""
     item = {"metadata": {"name": "x", "uid": "u"}, **fields}

@@ -1,5 +1,7 @@
 """`eventually` and `never`: what holds, what does not, and what cannot be known."""
 
+from collections.abc import Callable
+
 from history_builder import Story, story
 
 from exitcode_conformance.history import History, Moment
@@ -13,7 +15,9 @@ def observed(seconds: float, *, witness_at: float | None = None, held_up: tuple[
     told = story(DELETED)
     told.now = 0.0
     told.submit()
-    marks = [(witness_at, told.witness)] if witness_at is not None else []
+    marks: list[tuple[float, Callable[[], Story]]] = []
+    if witness_at is not None:
+        marks.append((witness_at, told.witness))
     if held_up is not None:
         detail = {"seconds": held_up[1], "what": "a request of the harness"}
         marks.append((held_up[0], lambda: told.act("held-up", of_the_run=True, detail=detail)))

@@ -1,6 +1,6 @@
 """Which class an operator showed for an exit code: what it did after one attempt of one replica ended."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from exitcode_conformance.contract import ObservedClass
 from exitcode_conformance.history import History, Moment
@@ -62,7 +62,7 @@ def not_restarted(history: History, after: Aftermath) -> Finding:
     """Whether the replica was left alone for the whole window, which begins when the job's failure was seen."""
     terminal = history.terminal
     later = terminal[1] if terminal and terminal[1].seq > after.ended.seq else None
-    return never(history, since=after.ended, offence=after.restarted, until=later)
+    return never(history, since=after.ended, offence=after.restarted, until=later, absent="no new attempt")
 
 
 def restarted_in_time(history: History, after: Aftermath) -> Finding:
@@ -82,7 +82,8 @@ def restarted_in_time(history: History, after: Aftermath) -> Finding:
                 deciding=(after.ended.seq, asked.seq),
             )
         since = Moment(seq=gone.seq, time=gone.time, what=f"the old pod {old.name} was removed")
-    return eventually(history, since=since, bound="restart", found=after.restarted, missing=missing)
+    found = eventually(history, since=since, bound="restart", found=after.restarted, missing=missing)
+    return replace(found, deciding=tuple(dict.fromkeys((after.ended.seq, *found.deciding))))
 
 
 def failed_in_time(history: History, after: Aftermath) -> Finding:

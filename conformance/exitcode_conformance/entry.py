@@ -51,6 +51,7 @@ class Action(Frozen):
         "table",
         "settled",
         "complete",
+        "remove-job",
         "witness-submitted",
         "operator-started",
         "operator-exited",
@@ -59,11 +60,11 @@ class Action(Frozen):
         "harness-error",
     ]
     detail: dict[str, Any] = {}
-    """`step-reached` and `step-timed-out` say which step; `remove-pod` which `pod` by its `uid` and `how`; `table` what
-    the API server would have `kubectl get` print of the job: `resource_version` and `cells` (column → text), or
-    `problem`; `watch-gap` which resource: events of it may be missing;
-    `held-up` for how many seconds up to this moment the harness or the API server was too slow to be fair to
-    anybody."""
+    """`delete-job` is the scenario's own, `remove-job` only tidies up after `complete`. `step-reached` and
+    `step-timed-out` say which step; `remove-pod` which `pod` by its `uid` and `how`; `table` what the API server would
+    have `kubectl get` print of the job: `resource_version` and `cells` (column → text), or `problem`; `watch-gap` which
+    resource: events of it may be missing; `held-up` for how many seconds up to this moment the harness or the API
+    server was too slow to be fair to anybody."""
 
 
 Entry = Event | Action

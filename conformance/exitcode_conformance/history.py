@@ -100,6 +100,8 @@ class Witness:
     seq: int
     time: float
     scenario: str | None
+    kind: str | None
+    """Of the job that it was done for; None if that does not show."""
     what: str
 
 
@@ -350,13 +352,14 @@ class History:
         return tuple(a for a in self.run_actions if a.action == "watch-gap" and first < a.seq < last)
 
     def witness(self, begin: float, end: float) -> Witness | None:
-        """The last thing the operator did to another scenario's object between two times, in seconds of the run."""
+        """The last thing that the operator did for another job of the same kind between two times, in seconds of the
+        run. Operators have a controller for each kind, and one may hang alone."""
         found = None
         for position in range(bisect_left(self._witnesses, begin, key=lambda w: w.time), len(self._witnesses)):
             witness = self._witnesses[position]
             if witness.time > end:
                 break
-            if witness.scenario != self.scenario.id:
+            if witness.scenario != self.scenario.id and witness.kind == self.scenario.kind:
                 found = witness
         return found
 
@@ -379,6 +382,14 @@ def _lives(entries: tuple[Entry, ...]) -> tuple[tuple[Entry, ...], tuple[Entry, 
     is_late = [isinstance(e, Event) and e.metadata.get("uid") in known for e in later]
     late = tuple(e for e, of_the_first in zip(later, is_late, strict=True) if of_the_first)
     return (*former, *late), tuple(e for e, of_the_first in zip(later, is_late, strict=True) if not of_the_first)
+
+
+def kind_of_job(event: Event) -> str | None:
+    """The kind of the job that an object is, or that owns it; None if it shows neither."""
+    if event.resource in BY_PLURAL:
+        return BY_PLURAL[event.resource].name
+    owners = event.metadata.get("ownerReferences") or ()
+    return next((str(owner["kind"]) for owner in owners if owner.get("controller")), None)
 
 
 def operator_act(event: Event, previous: Mapping[str, Any] | None) -> str | None:

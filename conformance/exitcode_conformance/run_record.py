@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from exitcode_conformance.entry import Action, Entry, Event
-from exitcode_conformance.history import Declared, History, Witness, operator_act
+from exitcode_conformance.history import Declared, History, Witness, kind_of_job, operator_act
 from exitcode_conformance.kinds import BY_PLURAL
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.timeouts import Timeouts
@@ -44,7 +44,9 @@ class RunRecord:
         uid = str(event.metadata.get("uid", ""))
         what = operator_act(event, self._last.get(uid))
         if what is not None:
-            self._witnesses.append(Witness(seq=event.seq, time=event.time, scenario=event.scenario, what=what))
+            kind = self._scenarios[event.scenario].kind if event.scenario is not None else kind_of_job(event)
+            witness = Witness(seq=event.seq, time=event.time, scenario=event.scenario, kind=kind, what=what)
+            self._witnesses.append(witness)
         if event.resource in BY_PLURAL:
             self._last[uid] = event.object
 

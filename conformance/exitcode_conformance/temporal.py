@@ -50,7 +50,8 @@ def eventually(history: History, *, since: Moment, bound: BoundName, found: Mome
         delay = max(0.0, found.time - since.time)
         deciding = (since.seq, found.seq)
         if delay <= limit:
-            seen = f"{found.what}, {delay:.1f} s after {since.what}"
+            when = "before" if found.time < since.time else f"{delay:.1f} s after"
+            seen = f"{found.what}, {when} {since.what}"
             return Finding(holds=True, seen=seen, deciding=deciding, delay=delay, bound=bound)
         excuse = _held_up(history, since.time, found.time)
         if excuse is None and bound in CLUSTERS_WORK:
@@ -94,11 +95,18 @@ def _held_up(history: History, begin: float, end: float) -> str | None:
     return None
 
 
-def never(history: History, *, since: Moment, offence: Moment | None, until: Moment | None = None) -> Finding:
+def never(
+    history: History,
+    *,
+    since: Moment,
+    offence: Moment | None,
+    until: Moment | None = None,
+    absent: str = "nothing of the kind",
+) -> Finding:
     """Whether nothing offended from `since` through the window `never`, or up to `until` if that is later.
 
     An offence after the window counts as well: it was seen. `since` has to be the moment from which a wrong operator
-    would act.
+    would act. `absent` says what did not come.
     """
     if offence is not None:
         return Finding(
@@ -123,14 +131,17 @@ def never(history: History, *, since: Moment, offence: Moment | None, until: Mom
     if witness is None:
         return Finding(
             holds=None,
-            seen=f"nothing for {window:g} s after {since.what}, but nothing shows that the operator was alive then",
+            seen=f"{absent} for {window:g} s after {since.what}, but nothing shows that the operator was alive then",
             deciding=(since.seq,),
             bound="never",
             absence=True,
         )
     return Finding(
         holds=True,
-        seen=f"nothing of the kind for {window:g} s after {since.what}; meanwhile the operator {witness.what}",
+        seen=(
+            f"{absent} in the {history.end.time - since.time:.1f} s after {since.what} that were observed; "
+            f"{witness.time - since.time:.1f} s after it the operator {witness.what}"
+        ),
         deciding=(since.seq, witness.seq),
         bound="never",
         absence=True,

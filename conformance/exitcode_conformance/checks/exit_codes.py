@@ -18,7 +18,7 @@ from exitcode_conformance.registry import Applies, comparison, requirement
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.success_rule import deciding_replicas
 from exitcode_conformance.temporal import Finding, eventually
-from exitcode_conformance.verdict import Judgement
+from exitcode_conformance.verdict import Judgement, Verdict
 
 DOCS = "Kubeflow documentation, training operator, restartPolicy ExitCode"
 
@@ -112,15 +112,14 @@ def _permanent(history: History, after: Aftermath) -> Judgement:
 
 def _restarted(history: History, after: Aftermath) -> Judgement:
     expected = f"{_target(history)} ends with {after.code}, is restarted, and the job does not fail because of it"
-    findings = [restarted_in_time(history, after)]
+    fate = Finding(holds=True, seen="the job did not fail because of it")
     if after.failed is not None:
-        findings.append(
-            Finding(
-                holds=False,
-                seen=f"the job became Failed {after.failed.time - after.ended.time:.1f} s after {after.ended.what}",
-                deciding=(after.ended.seq, after.failed.seq),
-            )
+        fate = Finding(
+            holds=False,
+            seen=f"the job became Failed {after.failed.time - after.ended.time:.1f} s after {after.ended.what}",
+            deciding=(after.ended.seq, after.failed.seq),
         )
+    findings = [restarted_in_time(history, after), fate]
     return judged(expected, findings, observed_class=_class_name(history, after))
 
 
@@ -149,7 +148,8 @@ def user_retryable_is_restarted(history: History, contract: Contract) -> Judgeme
 def _compared(histories: Sequence[History], what: str) -> Judgement:
     """Whether all histories show one class for the first end of their target."""
     expected = f"one class for {what} in all {len(histories)} scenarios"
-    shown: dict[ObservedClass, tuple[str, Aftermath]] = {}
+    shown: dict[ObservedClass, str] = {}
+    lines: list[int] = []
     open_ones: list[str] = []
     for history in histories:
         try:
@@ -161,9 +161,9 @@ def _compared(histories: Sequence[History], what: str) -> Judgement:
         if found is None:
             open_ones.append(f"{history.scenario.id}: the class is not certain")
         else:
-            shown.setdefault(found, (history.scenario.id, after))
-    lines = [after.ended.seq for _, after in shown.values()]
-    seen = ", ".join(f"{found} in {name}" for found, (name, _) in shown.items())
+            shown.setdefault(found, history.scenario.id)
+            lines.append(after.ended.seq)
+    seen = ", ".join(f"{found} in {name}" for found, name in shown.items())
     if len(shown) > 1:
         return failed(expected, seen, *lines)
     if open_ones:
@@ -213,7 +213,24 @@ def _by_replica_type(scenario: Scenario, contract: Contract) -> str | None:
     group_by=_by_replica_type,
 )
 def same_class_whatever_siblings_do(histories: Sequence[History], contract: Contract) -> Judgement:
-    return _compared(histories, "the same code of the same replica type, whatever the siblings do")
+    judgement = _compared(histories, "the same code of the same replica type, whatever the siblings do")
+    beside = [history for history in histories if history.scenario.pod_count() > 1]
+    up = [history for history in beside if _siblings_were_up(history)]
+    if judgement.verdict is not Verdict.PASS or not beside:
+        return judgement
+    if not up:
+        why = "in no scenario were all siblings seen up when the replica ended"
+        return unknown(judgement.expected, why, *judgement.deciding)
+    seen = f"{judgement.seen}; in {len(up)} of {len(beside)} with siblings all of these were seen up when it ended"
+    return passed(judgement.expected, seen, *judgement.deciding)
+
+
+def _siblings_were_up(history: History) -> bool:
+    """Whether every sibling had been seen running by the end of the target: an operator that minds them could."""
+    ended = aftermath(history, _target(history)).ended
+    siblings = [replica for replica in history.scenario.running_replicas() if replica != history.scenario.target]
+    seen = [pod.phase_reached("Running") for replica in siblings for pod in history.incarnations_of(replica)[:1]]
+    return len(seen) == len(siblings) and all(version is not None and version.seq < ended.seq for version in seen)
 
 
 def _by_place_and_code(scenario: Scenario, contract: Contract) -> str | None:
