@@ -174,6 +174,8 @@ def test_a_disruption_is_seen_by_its_condition_or_its_reason() -> None:
         ("job-my-type-3", {}, "my-type-3"),
         ("job-worker-0", {"training.kubeflow.org/replica-type": "ps"}, "worker-0"),
         ("job-worker-x", {}, None),
+        ("job-worker-0-12345", {}, None),
+        ("job-worker-0-12345", {"replica-type": "worker", "replica-index": "0"}, "worker-0"),
         ("job-0", {}, None),
         ("job", {}, None),
         ("other-worker-0", {}, None),

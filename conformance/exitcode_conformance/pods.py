@@ -44,7 +44,8 @@ def replica_of(pod: Mapping[str, Any], job: str) -> str | None:
     name = str(pod["metadata"]["name"])
     if name.startswith(f"{job}-"):
         kind, _, index = name[len(job) + 1 :].rpartition("-")
-        if kind and index.isdecimal():
+        # What somebody puts behind an index may be digits too.
+        if kind and index.isdecimal() and not kind.rpartition("-")[2].isdecimal():
             return f"{kind}-{index}"
     labels = labels_of(pod)
     for keys in LABEL_GENERATIONS:
