@@ -60,6 +60,20 @@ def test_clean_05_does_not_blame_the_operator_for_a_slow_node() -> None:
     told.collect().wait(30).complete().is_unknown("CLEAN-05", "the node has not removed it")
 
 
+def test_clean_05_fails_when_a_finalizer_keeps_a_pod() -> None:
+    def kept(finalizer: str) -> Story:
+        told = running().delete_job()
+        told.pod("worker-0").object["metadata"]["finalizers"] = [finalizer]
+        told.asks_deletion("worker-0")
+        told.pods.pop(f"{DELETED}-worker-0")
+        return told.collect()
+
+    told = kept("example.org/mine").wait(21).complete()
+    told.fails("CLEAN-05", f"pod {DELETED}-worker-0 (example.org/mine) was asked for, but a finalizer keeps it")
+    kept("example.org/mine").complete().is_unknown("CLEAN-05", "a finalizer keeps it")
+    kept("orphan").wait(21).complete().is_unknown("CLEAN-05", "the node has not removed it")
+
+
 def test_clean_05_is_unknown_when_it_came_late_was_not_seen_or_was_not_asked_for() -> None:
     running().delete_job().wait(30).collect().complete().is_unknown("CLEAN-05", "too slow to tell")
     running().delete_job().complete().is_unknown("CLEAN-05", "did not go, but only")

@@ -219,3 +219,27 @@ def test_inv_08_fails_when_the_process_was_gone_before_but_not_when_a_container_
 
 def test_inv_08_is_unknown_where_the_process_cannot_be_seen() -> None:
     story(ONE).begin().complete().is_unknown("INV-08", "did not see the operator's process")
+
+
+# --- INV-10 ------------------------------------------------------------------------------------------------------
+
+
+def test_inv_10_passes_when_the_job_stays_is_deleted_on_request_or_has_outlived_its_time() -> None:
+    failed().complete().passes("INV-10", "no removal of the job")
+    story(KILLED).begin().complete().passes("INV-10", "no removal of the job")
+    story(DELETED).begin().delete_job().collect().complete().passes("INV-10", "after its deletion was asked for")
+    lives = story("tfjob-ttl-when-succeeded-worker1").begin().ends("worker-0", 0).says("Succeeded").wait(3)
+    lives.job_removed().collect().complete().passes("INV-10", "it had a time to live")
+
+
+def test_inv_10_fails_when_the_job_is_removed_unasked() -> None:
+    failed().job_removed().collect().complete().fails("INV-10", "the job was removed, 0.")
+    story(KILLED).begin().job_removed().collect().complete().fails("INV-10", "the job was removed")
+    # A time to live begins with the end.
+    lives = story("tfjob-ttl-when-succeeded-worker1").begin().job_removed().collect()
+    lives.complete().fails("INV-10", "the job was removed")
+
+
+def test_inv_10_is_unknown_without_pods_or_a_witness() -> None:
+    story(ONE).submit().says("Created").complete().is_unknown("INV-10", "never created a pod")
+    failed().complete(witnessed=False).is_unknown("INV-10", "alive")

@@ -274,6 +274,7 @@ SITUATIONS: dict[str, Callable[[], World]] = {
     "clean-after-success-only": lambda: seen_at_its_end("All", ("j-worker-0", 1)),
     "clean-not-after-limit": lambda: worker(137, backoffLimit=0, cleanPodPolicy="All"),
     "services-leaked": lambda: seen_at_its_end("All", FIRST),
+    "finished-job-removed": lambda: waited(workers(1), 1, FIRST),
     # identity
     "job-name-truncated": lambda: World(job=named(workers(2), LONG)),
     "duplicate-index": lambda: World(job=workers(2)),

@@ -8,8 +8,11 @@ from exitcode_conformance.judging import Undecided, failed, judged
 from exitcode_conformance.premise import must_have_pods, must_have_seen_all
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.scenario import DeleteJob, Scenario
-from exitcode_conformance.temporal import Finding, eventually, first_creation_after, never
+from exitcode_conformance.temporal import Finding, eventually, first_creation_after, never, seconds
 from exitcode_conformance.verdict import Judgement
+
+COLLECTORS_OWN = ("foregroundDeletion", "orphan")
+"""Finalizers by which the garbage collector itself notes what it has to do."""
 
 
 def _deletes_the_job(scenario: Scenario, contract: Contract) -> bool:
@@ -36,6 +39,10 @@ def everything_goes(history: History, contract: Contract) -> Judgement:
     left = _what_is_left(history, asked)
     missing = f"{', '.join(left.staying[:4])} did not go"
     findings = [eventually(history, since=asked, bound="cleanup", found=left.released, missing=missing)]
+    if left.held:
+        # The node has done its part: what keeps it is written on it.
+        seen = f"the deletion of {', '.join(left.held[:4])} was asked for, but a finalizer keeps it"
+        findings.append(_kept(history, asked, seen))
     if left.going:
         # Its deletion was asked for; that a node is slow to end its containers says nothing of the operator.
         seen = f"the deletion of {', '.join(left.going[:4])} was asked for, but the node has not removed it"
@@ -49,6 +56,12 @@ def everything_goes(history: History, contract: Contract) -> Judgement:
     return judged(expected, findings)
 
 
+def _kept(history: History, asked: Moment, seen: str) -> Finding:
+    """What a finalizer keeps: for good, as far as the bound of the removal tells."""
+    over = history.end.time - asked.time >= seconds(history, "cleanup")
+    return Finding(holds=False if over else None, seen=seen, deciding=(asked.seq, history.end.seq))
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Left:
     """What is left of a job's pods and services at the end."""
@@ -57,25 +70,37 @@ class _Left:
     """When everything was removed or at least marked for deletion; None if that never came."""
     staying: list[str]
     going: list[str]
+    """What only the node, or the cluster's own collector, has not let go yet."""
+    held: list[str]
+    """What has finalizers that somebody else has put there."""
 
 
 def _what_is_left(history: History, asked: Moment) -> _Left:
     staying: dict[str, str] = {}
     going: dict[str, str] = {}
+    held: dict[str, str] = {}
     released: Moment | None = asked
     for event in history.events:
         if event.resource not in ("pods", "services"):
             continue
         metadata = event.object["metadata"]
         uid, name = str(metadata["uid"]), f"{event.resource[:-1]} {metadata['name']}"
-        staying.pop(uid, None)
-        going.pop(uid, None)
+        for state in (staying, going, held):
+            state.pop(uid, None)
         if event.verb != "DELETED":
-            (going if metadata.get("deletionTimestamp") else staying)[uid] = name
+            foreign = [one for one in metadata.get("finalizers") or () if one not in COLLECTORS_OWN]
+            if not metadata.get("deletionTimestamp"):
+                staying[uid] = name
+            elif foreign:
+                held[uid] = f"{name} ({foreign[0]})"
+            else:
+                going[uid] = name
         if staying:
             released = None
         elif released is None and event.seq > asked.seq:
             released = Moment(seq=event.seq, time=event.time, what="the last of it was marked for deletion or removed")
         elif released is None:
             released = asked
-    return _Left(released=released, staying=sorted(staying.values()), going=sorted(going.values()))
+    return _Left(
+        released=released, staying=sorted(staying.values()), going=sorted(going.values()), held=sorted(held.values())
+    )

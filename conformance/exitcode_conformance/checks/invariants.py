@@ -183,3 +183,25 @@ def operator_stays_up(history: History, contract: Contract) -> Judgement:
         if action.action == "operator-exited" and during:
             return failed(expected, f"the operator: {action.detail.get('how', 'it ended')}", action.seq)
     return passed(expected, "it ran all the time", submitted.seq, history.end.seq)
+
+
+@requirement(
+    "INV-10",
+    "The job itself stays until its deletion is asked for, or its time to live is over.",
+    feature="job-conditions",
+    source=f"{SOURCE}; Kubeflow API, runPolicy: without ttlSecondsAfterFinished a finished job is kept",
+    applies=selection.everything,
+)
+def job_stays(history: History, contract: Contract) -> Judgement:
+    expected = "the job is not removed unless somebody asks for it, or ttlSecondsAfterFinished has passed"
+    submitted = must_have_been_submitted(history)
+    must_have_pods(history)
+    removed, asked = history.job_removal, history.job_deletion
+    if removed is not None:
+        if asked is not None and asked.seq < removed.seq:
+            return passed(expected, f"{removed.what} after its deletion was asked for", asked.seq, removed.seq)
+        if "ttlSecondsAfterFinished" in history.scenario.run_policy and history.terminal is not None:
+            seen = f"{removed.what} after {history.terminal[1].what}: it had a time to live"
+            return passed(expected, seen, history.terminal[1].seq, removed.seq)
+    since = history.terminal[1] if history.terminal is not None else submitted
+    return judged(expected, [never(history, since=since, offence=removed, absent="no removal of the job")])

@@ -1,14 +1,15 @@
 """Faults in cleanPodPolicy."""
 
 import dataclasses
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, ClassVar
 
 from exitcode_reference_controller.job import CleanPodPolicy, Job
 from exitcode_reference_controller.mutants.registry import variant
 from exitcode_reference_controller.plan import Action, Announcement, Delete, DeleteJob, Plan, Thing
 from exitcode_reference_controller.reconcile import Reconciler, Situation
-from exitcode_reference_controller.status import Draft
+from exitcode_reference_controller.status import Draft, parse_timestamp
 
 
 def _under(situation: Situation, policy: CleanPodPolicy) -> Situation:
@@ -92,3 +93,10 @@ class CleanNotAfterLimit(Reconciler):
 class ServicesLeaked(Reconciler):
     def cleaning(self, situation: Situation) -> Iterable[Action]:
         return (a for a in super().cleaning(situation) if not (isinstance(a, Delete) and a.resource == "services"))
+
+
+@variant("finished-job-removed", "Takes a job without a time to live for one whose time is over as soon as it ends.")
+class FinishedJobRemoved(Reconciler):
+    def expiry(self, job: Job, status: Mapping[str, Any]) -> datetime | None:
+        finished = status.get("completionTime")
+        return super().expiry(job, status) or (parse_timestamp(finished) if finished else None)
