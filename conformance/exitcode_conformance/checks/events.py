@@ -120,10 +120,16 @@ def pods_are_told(history: History, contract: Contract) -> Judgement:
             last = max((p.created for p in pods if p.name == name), key=lambda version: version.seq)
             since = Moment(seq=last.seq, time=last.time, what=f"the last pod {name} was created")
             enough = sum(counts.values()) >= wanted
-            found = (_moment(told[-1]) if told else since) if enough else None
+            if wanted == 0:
+                continue
+            found = _moment(told[-1]) if enough else None
             missing = f"{sum(counts.values())} of {wanted} events {reason} name {name}"
             findings.append(_told(history, since, found, missing))
-    return judged(expected, findings[:2] if all(finding.holds for finding in findings) else findings)
+    judgement = judged(expected, findings)
+    if not all(finding.holds for finding in findings):
+        return judgement
+    seen = f"each of {len(pods)} creations and {len(pods) - len(names)} deletions for a restart is told of"
+    return judgement.model_copy(update={"seen": seen})
 
 
 @requirement(
