@@ -10,6 +10,7 @@ from cluster_support import await_no_process, command, environment, run_command
 from exitcode_conformance.kills import KillList, Mutant, UnreadableKills, published_kills, read_kills
 from exitcode_conformance.requirements import REQUIREMENTS
 from exitcode_conformance.scenarios import SCENARIOS
+from exitcode_conformance.scenarios.solitary import SOLITARY
 from exitcode_fixtures.variants import list_variants
 from exitcode_reports.kill_matrix import REFERENCE, KillMatrix
 from exitcode_reports.recording import read_recording
@@ -121,7 +122,7 @@ def test_the_published_list_is_about_what_there_is() -> None:
     kills = published_kills()
     assert set(kills.mutants) == set(list_variants()) - {REFERENCE}
     for name, mutant in kills.mutants.items():
-        assert set(mutant.scenarios) <= SCENARIOS.keys(), name
+        assert set(mutant.scenarios) <= SCENARIOS.keys() | SOLITARY.keys(), name
         assert set(mutant.kills) <= REQUIREMENTS.keys(), name
         if mutant.scenarios and mutant.target in REQUIREMENTS:
             assert mutant.target in mutant.kills, name
