@@ -28,7 +28,7 @@ from pydantic import TypeAdapter
 from exitcode_fixtures.api import connected
 from exitcode_fixtures.clusters.cluster import Cluster, open_cluster
 from exitcode_fixtures.errors import OperatorFailed, UsageError
-from exitcode_fixtures.launcher import Operator, launch
+from exitcode_fixtures.launcher import Operator, Relaunch, launch
 from exitcode_fixtures.operators.description import OperatorDescription, Start, load_description
 from exitcode_fixtures.run_folder import new_run_id
 from exitcode_fixtures.run_namespace import run_namespace
@@ -90,6 +90,25 @@ def test_it_is_ready_when_a_line_says_so_and_gone_afterwards(stage: Stage, marke
     assert marked_processes(marked) == {}
     assert sorted(stage.log_path.read_text().split()) == ["on", "starting", "up"]
     assert stage.events.empty(), "an operator that was stopped has not ended by itself"
+
+
+def test_it_is_stopped_and_started_again(stage: Stage, marked: Path) -> None:
+    starts: list[int] = []
+
+    def launched(number: int) -> AbstractContextManager[Operator]:
+        starts.append(number)
+        return stage.launch(**shell(f"echo start {number}; echo up; exec sleep 60"))
+
+    with Relaunch(launched) as operator:
+        first = marked_processes(marked)
+        assert stage.event()[0] == "operator-started"
+        operator.restart()
+        assert stage.event()[0] == "operator-started"
+        assert first
+        assert not first.keys() & marked_processes(marked).keys()
+    assert marked_processes(marked) == {}
+    assert (starts, stage.log_path.read_text()) == ([1, 2], "start 2\nup\n")
+    assert stage.events.empty(), "an operator that is started again has not ended by itself"
 
 
 def test_only_the_stream_that_is_meant_counts(stage: Stage) -> None:
