@@ -125,3 +125,32 @@ def test_what_is_created_at_once_after_a_removal_may_have_been_on_its_way() -> N
     assert after_removal(removed().create("worker-0").gone("worker-0").create("worker-0")) is False
     assert after_removal(removed().wait(2.5).create("worker-0")) is False
     assert after_removal(removed().create("worker-0").wait(2.5).create("worker-1")) is False
+
+
+def short_of_processors(seconds: float, *waits: tuple[float, float]) -> History:
+    """A history of so many seconds; of each wait it says when it was told, and how long it was."""
+    told = story(DELETED)
+    told.now = 0.0
+    told.submit()
+    for at, lasted in waits:
+        told.now = at
+        told.act("starved", of_the_run=True, detail={"seconds": lasted})
+    told.now = seconds
+    return told.act("complete").history()
+
+
+def test_what_was_late_for_want_of_a_processor_is_no_proof() -> None:
+    starved = short_of_processors(20, (3, 0.6), (4, 0.6), (15, 9.0))
+    finding = eventually(starved, since=BEGIN, bound="restart", found=moment(11.0), missing="nothing")
+    assert finding.holds is None
+    assert "for 1.2 s of that time there was no processor for the operator" in finding.seen
+    finding = eventually(starved, since=BEGIN, bound="restart", found=moment(11.5), missing="nothing")
+    assert finding.holds is False, "it was later than it had to wait"
+    assert "the bound `restart` is 10 s" in finding.seen
+
+
+def test_what_never_came_had_to_have_the_whole_bound_with_a_processor() -> None:
+    starved = short_of_processors(11, (3, 0.6), (4, 0.6))
+    assert eventually(starved, since=BEGIN, bound="restart", found=None, missing="nothing").holds is None
+    starved = short_of_processors(12, (3, 0.6), (4, 0.6))
+    assert eventually(starved, since=BEGIN, bound="restart", found=None, missing="nothing").holds is False

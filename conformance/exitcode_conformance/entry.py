@@ -57,6 +57,7 @@ class Action(Frozen):
         "operator-exited",
         "watch-gap",
         "held-up",
+        "starved",
         "harness-error",
     ]
     detail: dict[str, Any] = {}
@@ -64,7 +65,9 @@ class Action(Frozen):
     `step-timed-out` say which step; `remove-pod` which `pod` by its `uid` and `how`; `table` what the API server would
     have `kubectl get` print of the job: `resource_version` and `cells` (column → text), or `problem`; `watch-gap` which
     resource: events of it may be missing; `held-up` for how many seconds up to this moment the harness or the API
-    server was too slow to be fair to anybody."""
+    server was too slow to be fair to anybody; `starved` for
+    how many seconds of the last second or so the operator's and the embedded cluster's processes were ready to run and
+    had no processor."""
 
 
 Entry = Event | Action

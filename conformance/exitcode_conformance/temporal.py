@@ -53,7 +53,7 @@ def eventually(history: History, *, since: Moment, bound: BoundName, found: Mome
             when = "before" if found.time < since.time else f"{delay:.1f} s after"
             seen = f"{found.what}, {when} {since.what}"
             return Finding(holds=True, seen=seen, deciding=deciding, delay=delay, bound=bound)
-        excuse = _held_up(history, since.time, found.time)
+        excuse = _held_up(history, since.time, found.time) or _starved(history, since.time, found.time, delay - limit)
         if excuse is None and bound in CLUSTERS_WORK:
             excuse = f"the bound `{bound}` is {limit:g} s, but the cluster alone did it: too slow to tell"
         late = excuse or f"the bound `{bound}` is {limit:g} s"
@@ -61,7 +61,8 @@ def eventually(history: History, *, since: Moment, bound: BoundName, found: Mome
         return Finding(holds=None if excuse else False, seen=seen, deciding=deciding, delay=delay, bound=bound)
     observed = history.end.time - since.time
     lost = sum(lasted for lasted, _ in _delays(history, since.time, history.end.time))
-    held_up = _held_up(history, since.time, since.time + limit)
+    lost += starved(history, since.time, history.end.time)
+    held_up = _held_up(history, since.time, since.time + limit) or _starved(history, since.time, history.end.time, 0)
     if held_up is not None and observed - lost < limit:
         return Finding(holds=None, seen=f"{missing}, but {held_up}", deciding=(since.seq, history.end.seq), bound=bound)
     if observed >= limit:
@@ -86,6 +87,23 @@ def _delays(history: History, begin: float, end: float) -> Iterator[tuple[float,
             lasted = float(action.detail["seconds"])
             if action.time - lasted <= end and action.time >= begin:
                 yield lasted, action
+
+
+def starved(history: History, begin: float, end: float) -> float:
+    """For how many seconds between two times the processes under test were ready to run and had no processor."""
+    return sum(
+        float(action.detail["seconds"])
+        for action in history.run_actions
+        if action.action == "starved" and begin <= action.time <= end
+    )
+
+
+def _starved(history: History, begin: float, end: float, late: float) -> str | None:
+    """Why a delay of `late` seconds more than allowed may be the machine's: the processes waited for as long."""
+    lost = starved(history, begin, end)
+    if lost <= 0 or lost < late:
+        return None
+    return f"for {lost:.1f} s of that time there was no processor for the operator: the machine was too slow to tell"
 
 
 def _held_up(history: History, begin: float, end: float) -> str | None:
