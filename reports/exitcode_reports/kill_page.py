@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from exitcode_reports.html import environment, part, policy_for
 from exitcode_reports.kill_matrix import Kill, KillMatrix, MutantResult
 
-CELL = 11
-"""Pixels of a square of the matrix."""
-LEFT = 84
-TOP = 178
+CELL = 9
+"""Pixels of a square of the matrix: a hundred and ten of them, and the names, fit into the page."""
+LEFT = 66
+TOP = 152
 """Pixels for the names of requirements and of mutants."""
 LOOKS = {"killed": "pass", "survived": "fail", "error": "error", "not run": "not-run", "conformant": "pass"}
 
