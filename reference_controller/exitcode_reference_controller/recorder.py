@@ -9,6 +9,7 @@ import hashlib
 import logging
 import queue
 import threading
+import time
 from collections import OrderedDict
 from datetime import UTC, datetime
 
@@ -23,6 +24,8 @@ _REMEMBERED = 20_000
 _LONGEST_BACKLOG = 10_000
 """Events are a service to the reader: when the server cannot keep up, they are dropped and jobs go on."""
 _CONFLICT = 409
+_WRITERS = 4
+"""One would fall behind where many jobs are made at once: it waits for each answer."""
 
 
 class Recorder:
@@ -33,19 +36,23 @@ class Recorder:
         self._backlog: queue.Queue[tuple[str, dict[str, object]] | None] = queue.Queue(_LONGEST_BACKLOG)
         self._told: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._run, name="events", daemon=True)
+        self._threads = [threading.Thread(target=self._run, name="events", daemon=True) for _ in range(_WRITERS)]
 
     def start(self) -> None:
         """Begins to write."""
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
 
     def close(self, timeout: float) -> None:
         """Writes what is left, for at most `timeout` seconds."""
+        until = time.monotonic() + timeout
         try:
-            self._backlog.put_nowait(None)
+            for _ in self._threads:
+                self._backlog.put_nowait(None)
         except queue.Full:
             return
-        self._thread.join(timeout)
+        for thread in self._threads:
+            thread.join(max(0.0, until - time.monotonic()))
 
     def tell(self, kind: JobKind, job: Thing, announcement: Announcement) -> None:
         """Records the event, unless it has been told before."""
