@@ -68,6 +68,8 @@ class JobObjects:
             }
             config = {"cluster": cluster, "task": {"type": kind, "index": int(index)}, "environment": "cloud"}
             return [{"name": "TF_CONFIG", "value": json.dumps(config)}]
+        if self.kind.name != "PyTorchJob":
+            return []
         rank = 0 if kind == "master" else int(index) + 1
         values = {
             "MASTER_ADDR": f"{self.scenario.id}-master-0",

@@ -8,13 +8,14 @@ from typing import get_args
 import pytest
 
 from exitcode_conformance.contract import load_contract
+from exitcode_conformance.kinds import KINDS
 from exitcode_conformance.plan import Case, Claims, build_plan
 from exitcode_conformance.registry import FEATURES, DuplicateRequirement, Feature, requirement
 from exitcode_conformance.requirements import REQUIREMENTS, by_group
 from exitcode_conformance.scenarios import SCENARIOS
 
 DOCS = load_contract("kubeflow-docs")
-EVERYTHING = Claims(kinds=("TFJob", "PyTorchJob"), features=tuple(FEATURES))
+EVERYTHING = Claims(kinds=tuple(KINDS), features=tuple(FEATURES))
 CATALOGUE = {
     "CLEAN": "01 02 03 04 05",
     "EVENT": "01 02 03 04 05",
@@ -132,3 +133,18 @@ def test_the_extended_profile_holds_the_core() -> None:
 
 def test_nothing_to_run_is_an_empty_plan() -> None:
     assert build_plan(claims=EVERYTHING, contract=DOCS, profile="core", scenarios={}) == ()
+
+
+def test_an_operator_is_not_put_to_a_scenario_whose_point_it_does_not_claim() -> None:
+    features = tuple(feature for feature in FEATURES if feature != "active-deadline")
+    less = Claims(kinds=EVERYTHING.kinds, features=features)
+    cases = build_plan(claims=less, contract=DOCS, profile="extended")
+    about = {case.requirement: case for case in cases if case.subject == "pytorchjob-deadline-master1"}
+    assert {case.planned for case in about.values()} == {"not-supported"}
+    assert about["IDENT-01"].reason == "the operator does not claim the feature active-deadline"
+    compared = {name for case in cases if case.planned == "run" for name in case.scenarios}
+    assert not [name for name in compared if "active-deadline" in SCENARIOS[name].needs]
+
+
+def test_what_a_scenario_needs_is_a_feature() -> None:
+    assert {feature for scenario in SCENARIOS.values() for feature in scenario.needs} <= set(FEATURES)

@@ -74,6 +74,34 @@ def test_every_requirement_is_judged_in_two_scenarios_of_different_topology(cont
     assert [name for name, found in topologies.items() if len(found) < 2 and name not in reserved] == []
 
 
+def test_every_kind_but_those_of_the_core_is_tried_in_the_extended_profile_only() -> None:
+    core = {s.kind for s in SCENARIOS.values() if s.profile == "core"}
+    assert core == {"TFJob", "PyTorchJob"}
+    assert {s.kind for s in SCENARIOS.values()} == set(KINDS)
+    claims = Claims(kinds=tuple(KINDS), features=tuple(FEATURES))
+    plan = build_plan(claims=claims, contract=load_contract("kubeflow-docs"), profile="core")
+    assert {SCENARIOS[name].profile for case in plan for name in case.scenarios} == {"core"}
+
+
+@pytest.mark.parametrize("kind", ["XGBoostJob", "PaddleJob", "JAXJob"])
+def test_every_other_kind_is_judged_by_what_is_not_of_one_kind(kind: str) -> None:
+    claims = Claims(kinds=tuple(KINDS), features=tuple(FEATURES))
+    plan = build_plan(claims=claims, contract=load_contract("kubeflow-docs"), profile="extended")
+    judged = {case.requirement for case in plan if any(SCENARIOS[name].kind == kind for name in case.scenarios)}
+    assert judged >= {"EXIT-01", "EXIT-02", "EXIT-03", "EXIT-04", "EXIT-06", "STATE-09", "RESTART-06"}
+    assert judged >= {f"RESTART-0{number}" for number in (1, 2, 3, 4, 8, 9)}
+    assert judged >= {f"IDENT-0{number}" for number in (1, 2, 3, 4, 6)}
+
+
+def test_an_mpijob_is_in_the_plan_to_say_that_exit_code_has_no_effect_on_it() -> None:
+    claims = Claims(kinds=tuple(KINDS), features=tuple(FEATURES))
+    plan = build_plan(claims=claims, contract=load_contract("kubeflow-docs"), profile="extended")
+    cases = [case for case in plan if any(SCENARIOS[name].kind == "MPIJob" for name in case.scenarios)]
+    assert {"EXIT-02", "EXIT-03"} <= {case.requirement for case in cases}
+    assert {case.planned for case in cases} == {"not-supported"}
+    assert {case.reason for case in cases} == {KINDS["MPIJob"].without_exit_code}
+
+
 def test_no_name_of_a_pod_could_be_that_of_another_scenario() -> None:
     names = {f"{s.id}-{r}": s.id for s in SCENARIOS.values() for r in s.replica_names()}
     assert not set(names) & set(SCENARIOS)
@@ -140,6 +168,13 @@ def test_the_rule_of_success_is_that_of_the_kind() -> None:
         ("PyTorchJob", "master1-worker2", ("master-0",)),
         ("PyTorchJob", "master1-worker1", ("master-0",)),
         ("PyTorchJob", "master1", ("master-0",)),
+        ("XGBoostJob", "master1", ("master-0",)),
+        ("XGBoostJob", "master1-worker1", ("master-0",)),
+        ("PaddleJob", "master1", ("master-0",)),
+        ("PaddleJob", "master1-worker1", ("master-0",)),
+        ("JAXJob", "worker1", ("worker-0",)),
+        ("JAXJob", "worker2", ("worker-0", "worker-1")),
+        ("MPIJob", "launcher1-worker1", ("launcher-0",)),
     }
 
 

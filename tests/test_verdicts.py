@@ -9,6 +9,7 @@ from operator_simulation import Simulation, Style
 
 from exitcode_conformance.history import History
 from exitcode_conformance.judge import judge
+from exitcode_conformance.kinds import KINDS
 from exitcode_conformance.plan import Case, Claims, build_plan
 from exitcode_conformance.registry import FEATURES
 from exitcode_conformance.requirements import REQUIREMENTS
@@ -16,7 +17,7 @@ from exitcode_conformance.scenarios import SCENARIOS
 from exitcode_conformance.timeouts import Timeouts
 from exitcode_conformance.verdict import Verdict
 
-EVERYTHING = Claims(kinds=("TFJob", "PyTorchJob"), features=tuple(FEATURES))
+EVERYTHING = Claims(kinds=tuple(KINDS), features=tuple(FEATURES))
 STYLES = {
     "reference": Style(),
     "release 1.4": Style(generation="v1.4", cleans="Running", says_running_early=True),
@@ -117,7 +118,7 @@ def test_a_job_that_got_pods_and_nothing_else_passes_on_those_pods_alone() -> No
     found = counted({name: unmoved(submitted(name).create(*SCENARIOS[name].replica_names())) for name in SCENARIOS})
     passed = {name for name, verdict in found.items() if verdict["pass"]}
     of_the_pods = {"IDENT-01", "IDENT-02", "IDENT-03", "IDENT-04", "IDENT-05", "IDENT-07", "INV-04", "RESTART-04"}
-    assert passed == {"INV-08", "INV-03", "RESTART-11", *of_the_pods}
+    assert passed == {"INV-08", "INV-03", "INV-10", "RESTART-11", *of_the_pods}
     assert {name for name, verdict in found.items() if verdict["fail"]} == {
         "STATE-01",
         "IDENT-06",

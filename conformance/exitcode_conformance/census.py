@@ -34,7 +34,8 @@ EXPECTED: Mapping[CodeClass, str] = {
 def census_kind(claimed: Collection[str]) -> JobKind | None:
     """The job kind of a census: the first that the operator claims of those that know ExitCode, TFJob before all
     others; None if there is none."""
-    return next((kind for kind in KINDS.values() if kind.name in claimed), None)
+    known = (kind for kind in KINDS.values() if kind.without_exit_code is None)
+    return next((kind for kind in known if kind.name in claimed), None)
 
 
 def census_scenario(kind: JobKind, code: int) -> Scenario:

@@ -19,7 +19,7 @@ class Event(Frozen):
     scenario: str | None
     """The scenario that the object belongs to; None if it belongs to none (another job of the namespace)."""
     resource: str
-    """Plural resource name: `pods`, `services`, `events`, `tfjobs`, `pytorchjobs`."""
+    """Plural resource name: `pods`, `services`, `events`, or that of a job kind such as `tfjobs`."""
     verb: WatchVerb
     object: dict[str, Any]
     """The object as the API server sent it, without metadata.managedFields."""

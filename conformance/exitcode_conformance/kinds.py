@@ -55,5 +55,50 @@ PYTORCHJOB = JobKind(
     leaders=("Master",),
     followers_decide="all-workers",
 )
-KINDS: dict[str, JobKind] = {kind.name: kind for kind in (TFJOB, PYTORCHJOB)}
+XGBOOSTJOB = JobKind(
+    name="XGBoostJob",
+    plural="xgboostjobs",
+    replica_specs="xgbReplicaSpecs",
+    replica_types=("Master", "Worker"),
+    container="xgboost",
+    port_name="xgboostjob-port",
+    port=9999,
+    leaders=("Master",),
+    followers_decide=None,
+)
+PADDLEJOB = JobKind(
+    name="PaddleJob",
+    plural="paddlejobs",
+    replica_specs="paddleReplicaSpecs",
+    replica_types=("Master", "Worker"),
+    container="paddle",
+    port_name="master",
+    port=36543,
+    leaders=("Master",),
+    followers_decide="all-workers",
+)
+JAXJOB = JobKind(
+    name="JAXJob",
+    plural="jaxjobs",
+    replica_specs="jaxReplicaSpecs",
+    replica_types=("Worker",),
+    container="jax",
+    port_name="jaxjob-port",
+    port=6666,
+    leaders=(),
+    followers_decide="all-workers",
+)
+MPIJOB = JobKind(
+    name="MPIJob",
+    plural="mpijobs",
+    replica_specs="mpiReplicaSpecs",
+    replica_types=("Launcher", "Worker"),
+    container="mpi",
+    port_name="mpi-port",
+    port=9999,
+    leaders=("Launcher",),
+    followers_decide=None,
+    without_exit_code="restartPolicy ExitCode has no effect on an MPIJob: its controller restarts by no exit code",
+)
+KINDS: dict[str, JobKind] = {kind.name: kind for kind in (TFJOB, PYTORCHJOB, XGBOOSTJOB, PADDLEJOB, JAXJOB, MPIJOB)}
 BY_PLURAL: dict[str, JobKind] = {kind.plural: kind for kind in KINDS.values()}

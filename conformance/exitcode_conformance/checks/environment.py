@@ -3,14 +3,18 @@
 import json
 from collections.abc import Mapping
 
-from exitcode_conformance import selection
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.history import History
 from exitcode_conformance.judging import Undecided, failed, passed
 from exitcode_conformance.pods import Incarnation
 from exitcode_conformance.premise import must_have_pods
 from exitcode_conformance.registry import requirement
+from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.verdict import Judgement
+
+
+def _is_told(scenario: Scenario, contract: Contract) -> bool:
+    return scenario.kind in ("TFJob", "PyTorchJob")
 
 
 @requirement(
@@ -18,7 +22,7 @@ from exitcode_conformance.verdict import Judgement
     "TF_CONFIG, or MASTER_ADDR, MASTER_PORT, WORLD_SIZE and RANK, are right for each replica, after a restart too.",
     feature="cluster-environment",
     source="TensorFlow, tf.distribute cluster resolvers; PyTorch, torch.distributed environment initialisation",
-    applies=selection.everything,
+    applies=_is_told,
 )
 def cluster_is_described(history: History, contract: Contract) -> Judgement:
     expected = "every pod is told the whole cluster, and its own place in it"

@@ -9,6 +9,7 @@ from exitcode_conformance.scenarios import (
     disruptions,
     endings,
     limits,
+    other_kinds,
     policies,
     seed,
     sequences,
@@ -32,24 +33,13 @@ MODULES = (
     cleaning,
     containers,
     disruptions,
+    other_kinds,
 )
 
 
 def _all() -> dict[str, Scenario]:
     result: dict[str, Scenario] = {}
-    for module in (
-        codes,
-        sequences,
-        policies,
-        success,
-        seed,
-        contradictions,
-        endings,
-        limits,
-        cleaning,
-        containers,
-        disruptions,
-    ):
+    for module in MODULES:
         for scenario in module.scenarios():
             if scenario.id in result:
                 raise DuplicateScenario(scenario.id)
