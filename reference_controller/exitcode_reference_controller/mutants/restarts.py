@@ -102,9 +102,20 @@ class RestartWaitsForSiblings(Reconciler):
     "Takes a pod that somebody has deleted for a failed one (kubeflow/trainer issue 1560).",
 )
 class DeletedPodFailsJob(Reconciler):
+    def __init__(self) -> None:
+        self._pods: dict[tuple[str, str], str] = {}
+        """UID of the last pod that was seen of a job's replica: a pod may be gone before anybody sees it go."""
+
     def fatal(self, situation: Situation) -> tuple[Replica, ...]:
-        lost = (r for r in situation.standing(Standing.LEAVING) if not situation.ledger.holds(r.key, r.pod_uid))
+        lost = tuple(replica for replica in situation.replicas if self._is_lost(situation, replica))
         return (*super().fatal(situation), *lost)
+
+    def _is_lost(self, situation: Situation, replica: Replica) -> bool:
+        place = (situation.job.uid, replica.name)
+        if replica.pod is not None:
+            self._pods[place] = replica.pod_uid
+        gone = replica.standing in (Standing.LEAVING, Standing.MISSING) and place in self._pods
+        return gone and not situation.ledger.holds(replica.key, self._pods[place])
 
 
 # ---- how -------------------------------------------------------------------------------------------------------------
