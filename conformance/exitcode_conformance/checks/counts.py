@@ -45,7 +45,7 @@ def counts_are_true(history: History, contract: Contract) -> Judgement:
         if any(True for kind in types for _ in _wrong(version, kind, allowed[kind])):
             break
         found = Moment(seq=version.seq, time=version.time, what="replicaStatuses agreed with the pods")
-    finding = eventually(history, since=since, bound="never", found=found, missing=", ".join(wrong))
+    finding = eventually(history, since=since, bound="state", found=found, missing=", ".join(wrong))
     return judged(expected, [finding])
 
 

@@ -19,7 +19,7 @@ from exitcode_conformance.premise import (
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.scenario import RunUntilStopped, Scenario, UntilAttempt
 from exitcode_conformance.success_rule import deciding_replicas
-from exitcode_conformance.temporal import Finding, eventually, never
+from exitcode_conformance.temporal import Finding, eventually, never, seconds
 from exitcode_conformance.verdict import Judgement
 
 API = "training-operator API, JobCondition and JobStatus"
@@ -130,7 +130,7 @@ def _told(history: History, attempt: Attempt, successor: Attempt) -> Iterator[Fi
         finding = eventually(
             history, since=runs, bound="state", found=running, missing="the job did not say Running again"
         )
-        yield _of_this_round(finding, running, successor)
+        yield _while_it_ran(history, _of_this_round(finding, running, successor), runs, successor)
 
 
 def _of_this_round(finding: Finding, found: Moment | None, successor: Attempt) -> Finding:
@@ -138,6 +138,15 @@ def _of_this_round(finding: Finding, found: Moment | None, successor: Attempt) -
         return finding
     seen = f"{found.what} only after attempt {successor.number} had ended too"
     return Finding(holds=None, seen=seen, deciding=(*finding.deciding, successor.ended.seq))
+
+
+def _while_it_ran(history: History, finding: Finding, runs: Moment, successor: Attempt) -> Finding:
+    """The finding, unless the successor ended before the operator had to have said that the job runs again."""
+    ended = successor.ended
+    if finding.holds is not False or ended is None or ended.time - runs.time >= seconds(history, "state"):
+        return finding
+    seen = f"{finding.seen}, but it had ended by then too"
+    return Finding(holds=None, seen=seen, deciding=(*finding.deciding, ended.seq))
 
 
 def _first_true(history: History, name: str, since: int) -> Moment | None:

@@ -23,7 +23,7 @@ def scenarios() -> Iterator[Scenario]:
         TORCH_PAIR,
         "template-onfailure1",
         target="worker-0",
-        outcomes={"worker-0": (ExitOutcome(code=1), RUN)},
+        outcomes={"worker-0": (ExitOutcome(code=1, dwell=2), RUN)},
         policy="OnFailure",
         traits={"Worker": {"template_restart_policy": "Never"}, "Master": {"template_restart_policy": "Never"}},
         steps=(UntilAttempt(replica="worker-0", attempt=2, job_running=True),),

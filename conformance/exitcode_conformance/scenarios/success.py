@@ -38,6 +38,7 @@ def scenarios() -> Iterator[Scenario]:
         target=None,
         outcomes={"worker-1": (DONE,), "worker-2": (DONE,)},
         steps=(UntilSucceeded(replica="worker-1"), UntilSucceeded(replica="worker-2")),
+        settle="state",
     )
     yield build(TF_PS, "workers0", target=None, outcomes={f"worker-{i}": (DONE,) for i in range(3)})
     yield build(TF_PS, "ps0", target=None, outcomes={"ps-0": (DONE,)}, steps=(UntilSucceeded(replica="ps-0"),))
@@ -54,6 +55,7 @@ def scenarios() -> Iterator[Scenario]:
         target=None,
         outcomes={"worker-0": (DONE,), "worker-1": (DONE,)},
         steps=(UntilSucceeded(replica="worker-0"), UntilSucceeded(replica="worker-1")),
+        settle="state",
     )
     yield build(TORCH, "all0", target=None, outcomes=dict.fromkeys(("master-0", "worker-0", "worker-1"), (DONE,)))
     yield build(
