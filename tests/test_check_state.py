@@ -154,7 +154,7 @@ def test_state_03_is_unknown_when_the_restart_was_not_seen_to_its_end() -> None:
 
 def test_state_03_does_not_ask_for_running_of_an_attempt_that_was_over_before_it_had_to_be_said() -> None:
     told = story("tftest").begin().wait(2.5).ends("worker-0", 138).says("Restarting").replace("worker-0")
-    for _ in range(2):
+    for _ in range(3):
         told.wait(2.5).ends("worker-0", 138).says().replace("worker-0")
     told.wait(12).says("Failed").complete().is_unknown("STATE-03", "but it had ended by then too")
 
