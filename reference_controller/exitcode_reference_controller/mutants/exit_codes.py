@@ -1,13 +1,15 @@
 """Faults in what an exit code means: single codes, ranges, the wrong container, and what should play no part."""
 
+import dataclasses
 import zlib
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from exitcode_reference_controller.job import Job, ReplicaSpec
 from exitcode_reference_controller.ledger import RestartLedger
 from exitcode_reference_controller.mutants.registry import variant
-from exitcode_reference_controller.plan import Announcement, Plan, Thing
+from exitcode_reference_controller.plan import Plan, Thing
 from exitcode_reference_controller.reconcile import Reconciler, Situation
 from exitcode_reference_controller.standing import Replica, Standing
 from exitcode_reference_controller.status import Draft
@@ -185,19 +187,32 @@ class SecondRetryFails(_FailsOnRetryable):
 
 @variant(
     "restart-outweighs-failure",
-    "Lets a restart that is under way outweigh a permanent failure, and begins again when one comes after that.",
+    "Looks at failures of one moment together, and restarts the job if one is retryable, though another is permanent.",
 )
 class RestartOutweighsFailure(Reconciler):
-    def failure(self, situation: Situation, intended: RestartLedger, draft: Draft) -> str | None:
-        restarts = bool(situation.standing(Standing.RETRYABLE)) or draft.says("Restarting")
-        return None if restarts and super().fatal(situation) else super().failure(situation, intended, draft)
+    moment = timedelta(seconds=1)
 
-    def settle(self, draft: Draft, situation: Situation, said: tuple[Announcement, ...]) -> Plan:
-        plan = super().settle(draft, situation, said)
-        if draft.says("Failed") and situation.standing(Standing.RETRYABLE):
-            draft.status["conditions"] = [c for c in draft.conditions if c["type"] != "Failed"]
-            self.say(draft, "Restarting", f"{draft.kind_name} {situation.job.name} is restarting.")
-        return plan
+    def __init__(self) -> None:
+        self._retryable: dict[str, datetime] = {}
+        self._permanent: dict[str, datetime] = {}
+        """UID of a job → when a failure of this class was seen of it: the last one, and the first one."""
+
+    def advance(self, draft: Draft, situation: Situation) -> Plan:
+        if situation.standing(Standing.RETRYABLE):
+            self._retryable[situation.job.uid] = draft.now
+        plan = super().advance(draft, situation)
+        seen = self._permanent.get(situation.job.uid)
+        waits = seen is not None and draft.now < seen + self.moment
+        return dataclasses.replace(plan, wake_at=seen + self.moment) if seen and waits else plan
+
+    def failure(self, situation: Situation, intended: RestartLedger, draft: Draft) -> str | None:
+        found = super().failure(situation, intended, draft)
+        if found is None or not self.fatal(situation):
+            return found
+        seen = self._permanent.setdefault(situation.job.uid, draft.now)
+        rival = self._retryable.get(situation.job.uid)
+        outweighed = rival is not None and abs(rival - seen) < self.moment
+        return None if outweighed or draft.now - seen < self.moment else found
 
 
 @variant("success-restarted", "Replaces every ExitCode pod that has ended, code 0 included, as a ReplicaSet does.")
