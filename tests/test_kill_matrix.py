@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser_support import browser, visit
 from rich.console import Console
 
 from exitcode_conformance.kills import KillList, Mutant
@@ -196,6 +197,31 @@ def test_the_page_marks_what_should_have_failed_and_what_is_unproven() -> None:
     assert '<b class="unproven">unproven</b>' in page
     assert "no &lt;b&gt;pods&lt;/b&gt;" in page
     assert "<h1>Harness failed</h1>" in page
+
+
+@pytest.mark.skipif(browser() is None, reason="no chromium on this machine")
+def test_a_square_leads_to_what_was_seen_and_the_page_asks_for_nothing(tmp_path: Path) -> None:
+    hostile = "</title><script>alert(1)</script> {{ 7*7 }} \u202egnp"
+    found = matrix(*GOOD, result("e", "EXIT-02", kill("EXIT-02", hostile), error=hostile), notes=(hostile,))
+    page = write_kill_matrix(found, tmp_path)
+    program = browser()
+    assert program is not None
+    shown = "[...document.querySelectorAll('details[open]')].map((one) => one.id)"
+    follow = "document.querySelector('.kills a[href=\"#m-b\"]').dispatchEvent(new MouseEvent('click', {bubbles: true}))"
+    seen = visit(
+        program,
+        page,
+        tmp_path / "profile",
+        (
+            "document.querySelectorAll('script').length",
+            f"{follow} && new Promise((done) => setTimeout(() => done({shown}), 100))",
+            "document.documentElement.scrollWidth <= innerWidth",
+        ),
+        width=400,
+    )
+    assert seen.answers == [1, ["m-b"], True]
+    assert seen.requests == [page.as_uri()]
+    assert seen.complaints == []
 
 
 def test_the_files_are_written_whole_or_a_sentence_says_why_not(tmp_path: Path) -> None:
