@@ -388,8 +388,9 @@ def kind_of_job(event: Event) -> str | None:
     """The kind of the job that an object is, or that owns it; None if it shows neither."""
     if event.resource in BY_PLURAL:
         return BY_PLURAL[event.resource].name
-    owners = event.metadata.get("ownerReferences") or ()
-    return next((str(owner["kind"]) for owner in owners if owner.get("controller")), None)
+    owners = event.metadata.get("ownerReferences")
+    found = [o for o in owners if isinstance(o, Mapping) and o.get("controller")] if isinstance(owners, list) else []
+    return str(found[0].get("kind")) if found else None
 
 
 def operator_act(event: Event, previous: Mapping[str, Any] | None) -> str | None:
