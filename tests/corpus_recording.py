@@ -40,11 +40,11 @@ def description(name: str, folder: Path) -> str:
     if name not in MUTANTS:
         return name
     text = (files("exitcode_fixtures") / "operators" / "reference.yaml").read_text("utf-8")
-    text = text.replace("name: reference\n", f"name: {name}\n").replace(
-        '"{namespace}"]', f'"{{namespace}}", --variant, {name}]'
-    )
+    described = text.replace("name: reference\n", f"name: {name}\n")
+    described = described.replace('    - "{namespace}"\n', f'    - "{{namespace}}"\n    - --variant\n    - {name}\n')
+    assert "--variant" in described, "the reference's description has changed"
     path = folder / f"{name}.yaml"
-    path.write_text(text, "utf-8")
+    path.write_text(described, "utf-8")
     return str(path)
 
 
