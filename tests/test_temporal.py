@@ -154,3 +154,10 @@ def test_what_never_came_had_to_have_the_whole_bound_with_a_processor() -> None:
     assert eventually(starved, since=BEGIN, bound="restart", found=None, missing="nothing").holds is None
     starved = short_of_processors(12, (3, 0.6), (4, 0.6))
     assert eventually(starved, since=BEGIN, bound="restart", found=None, missing="nothing").holds is False
+
+
+def test_a_look_that_began_before_counts_in_part() -> None:
+    missed = eventually(
+        short_of_processors(10.2, (0.1, 0.9)), since=BEGIN, bound="restart", found=None, missing="nothing"
+    )
+    assert missed.holds is False, "0.09 s of its 0.9 s were lost"

@@ -15,6 +15,9 @@ from exitcode_conformance.history import History, Moment
 LEARNING = 0.5
 """In which part of the window `never` an operator has to have learnt that its job was removed."""
 
+LOOK = 1.0
+"""Seconds that the harness looks back on each time that it says for how long there was no processor."""
+
 BoundName = Literal[
     "created", "running", "restart", "kubelet_restart", "state", "terminal", "removal", "cleanup", "never"
 ]
@@ -90,9 +93,10 @@ def _delays(history: History, begin: float, end: float) -> Iterator[tuple[float,
 
 
 def starved(history: History, begin: float, end: float) -> float:
-    """For how many seconds between two times the processes under test were ready to run and had no processor."""
+    """For how many seconds between two times the processes under test were ready to run and had no processor. Of a look
+    that began before the first of them, a part counts."""
     return sum(
-        float(action.detail["seconds"])
+        float(action.detail["seconds"]) * min(1.0, (action.time - begin) / LOOK)
         for action in history.run_actions
         if action.action == "starved" and begin <= action.time <= end
     )

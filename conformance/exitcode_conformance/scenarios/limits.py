@@ -14,7 +14,7 @@ from exitcode_conformance.scenarios.topology import (
 )
 
 FAILS = (ExitOutcome(code=1),)
-FAILS_LATER = (ExitOutcome(code=1, dwell=4),)
+FAILS_LATER = (ExitOutcome(code=1), ExitOutcome(code=1, dwell=16))
 """So late that a third restart, which the kubelet puts off, comes clearly after the bound `terminal`."""
 KILLED = (ExitOutcome(code=137),)
 DEADLINE = 6
