@@ -5,7 +5,7 @@ from history_builder import CONTRACTS, Story, story
 
 from exitcode_conformance.requirements import REQUIREMENTS
 
-UNDEFINED = "tfjob-exit255-worker1"
+UNDEFINED = "tfjob-exit129-worker1"
 SIDECAR_FAILED = "tfjob-exit137-sidecar1-worker1"
 SIDECAR_KILLED = "pytorchjob-exit1-sidecar137-master1"
 SIDECAR_ALONE = "tfjob-exit0-sidecar1-worker1"
@@ -20,16 +20,16 @@ MISSING = "tfjob-missing-command-worker1"
 
 
 def test_exit_05_records_the_class_whatever_it_is() -> None:
-    told = story(UNDEFINED).begin().wait(0.5).ends("worker-0", 255).says("Failed").complete()
-    told.passes("EXIT-05", "255 is permanent")
+    told = story(UNDEFINED).begin().wait(0.5).ends("worker-0", 129).says("Failed").complete()
+    told.passes("EXIT-05", "129 is permanent")
     assert told.judge("EXIT-05").observed_class == "permanent"
-    story(UNDEFINED).begin().restart("worker-0", 255).complete().passes("EXIT-05", "255 is retryable")
-    told = story(UNDEFINED).begin().ends("worker-0", 255).restarts_in_place("worker-0").complete()
-    told.passes("EXIT-05", "255 is restarted-in-place")
+    story(UNDEFINED).begin().restart("worker-0", 129).complete().passes("EXIT-05", "129 is retryable")
+    told = story(UNDEFINED).begin().ends("worker-0", 129).restarts_in_place("worker-0").complete()
+    told.passes("EXIT-05", "129 is restarted-in-place")
 
 
 def test_exit_05_is_unknown_where_no_class_was_shown() -> None:
-    story(UNDEFINED).begin().ends("worker-0", 255).complete().is_unknown("EXIT-05", "255: it was not restarted")
+    story(UNDEFINED).begin().ends("worker-0", 129).complete().is_unknown("EXIT-05", "129: it was not restarted")
     story(UNDEFINED).begin().complete().is_unknown("EXIT-05", "never seen to end")
 
 

@@ -14,7 +14,6 @@ from exitcode_conformance.scenario import (
 from exitcode_conformance.scenarios.topology import (
     RUN,
     TF_PAIR,
-    TF_PS_WORKER,
     TF_WORKER,
     TORCH_MASTER,
     TORCH_PAIR,
@@ -43,7 +42,7 @@ def scenarios() -> Iterator[Scenario]:
             outcomes={target: (RUN,)},
             traits={_type(target): {"init": ExitOutcome(code=1, dwell=0)}},
         )
-    for topology, target, codes in ((TF_WORKER, "worker-0", (3, 129, 255)), (TORCH_MASTER, "master-0", (129,))):
+    for topology, target, codes in ((TF_WORKER, "worker-0", (3, 129)), (TORCH_MASTER, "master-0", (129,))):
         for code in codes:
             # What follows is open: another attempt, or the end of the job.
             steps = (UntilAttempt(replica=target, attempt=2),)
@@ -77,16 +76,6 @@ def _fails(topology: Topology, target: str, name: str, code: int, **traits: Any)
 
 def _beside_others() -> Iterator[Scenario]:
     """A sibling that no node takes, and one that fails at the same moment with a code of another class."""
-    for code in (1, 137):
-        retried = code == 137
-        yield extended(
-            TF_PS_WORKER,
-            f"ps-pending-exit{code}",
-            target="worker-0",
-            outcomes={"worker-0": (ExitOutcome(code=code), RUN) if retried else (ExitOutcome(code=code),)},
-            traits={"PS": {"pending": True}},
-            steps=(UntilAttempt(replica="worker-0", attempt=2),) if retried else (UntilTerminal(),),
-        )
     yield extended(
         TORCH_PAIR,
         "worker-pending-exit138",

@@ -29,7 +29,6 @@ REMOVALS: tuple[tuple[Topology, str, str], ...] = (
     (TF_PAIR, "worker-1", "delete"),
     (TF_PS_CHIEF, "chief-0", "evict"),
     (TORCH_PAIR, "master-0", "delete"),
-    (TORCH_PAIR, "worker-0", "evict"),
 )
 
 
@@ -53,6 +52,5 @@ def scenarios() -> Iterator[Scenario]:
         traits={"PS": {"pending": True}},
         steps=(UntilAttempt(replica="worker-0", attempt=1), DeleteJob(), UntilGone()),
     )
-    for topology in (TF_PS_WORKER, TORCH_PAIR):
-        runs = UntilAttempt(replica="worker-0", attempt=1, job_running=True)
-        yield extended(topology, "made-again", steps=(runs, RecreateJob(), runs))
+    runs = UntilAttempt(replica="worker-0", attempt=1, job_running=True)
+    yield extended(TF_PS_WORKER, "made-again", steps=(runs, RecreateJob(), runs))
