@@ -235,6 +235,20 @@ def test_comparisons_pass_on_one_class_fail_on_two_and_wait_for_all(requirement:
     assert compare(requirement, never_ended, open_one).verdict is Verdict.UNKNOWN
 
 
+def test_exit_02_fails_when_a_pod_of_no_replica_takes_the_place() -> None:
+    told = ended(ONE, 1)
+    manifest = told.manifest("worker-0")
+    manifest["metadata"] |= {"name": f"{ONE}-worker-0-retry", "uid": "u-retry", "labels": {}}
+    told.event("pods", "ADDED", manifest).says("Failed")
+    told.complete().fails("EXIT-02", f"pod {ONE}-worker-0-retry, which stands for no replica, was created")
+
+
+def test_exit_02_is_unknown_when_a_pod_of_nobody_was_made_meanwhile() -> None:
+    told = ended(ONE, 1).says("Failed")
+    told.event("pods", "ADDED", {"metadata": {"name": "zz-retry", "uid": "u-zz"}, "spec": {}}, scenario=None)
+    told.complete().is_unknown("EXIT-02", "pod zz-retry, which belongs to no job, was created")
+
+
 def test_exit_07_needs_a_scenario_whose_siblings_were_up() -> None:
     alone = killed("tfjob-worker-exit137-worker1", "worker-0")
     told = story(KILLED).submit().says("Created").create("worker-0", "worker-1", "worker-2").runs("worker-0")

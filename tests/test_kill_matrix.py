@@ -147,6 +147,18 @@ def test_a_change_is_a_sentence_and_counts_until_it_is_acknowledged() -> None:
     assert found.model_copy(update={"acknowledged": True}).holds
 
 
+def test_what_is_unknown_is_no_change_and_no_proof() -> None:
+    weak = result("a", "EXIT-02", kill("EXIT-02"), undecided=("EXIT-03",), entry={"kills": ("EXIT-02", "EXIT-03")})
+    assert (matrix(weak, complete=False).holds, weak.is_open) == (True, False)
+    weaker = result("b", "EXIT-03", undecided=("EXIT-03",), runs=2, entry={"kills": ("EXIT-03",)})
+    assert weaker.is_open
+    found = matrix(weaker, complete=False)
+    assert (found.changes, found.problems) == ((), ("b is not killed by EXIT-03, which it names (unknown).",))
+    assert "The evidence was too weak at first, and they were run again: b." in found.notes
+    assert result("c", None, undecided=("EXIT-03",)).is_open
+    assert not result("c", None).is_open
+
+
 def test_a_void_mutant_cannot_be_acknowledged() -> None:
     found = matrix(result("a", "EXIT-02", entry={"kills": ("EXIT-02",)}), complete=False, acknowledged=True)
     assert not found.holds

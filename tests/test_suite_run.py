@@ -229,6 +229,27 @@ def test_what_a_recording_cannot_heed_is_refused(
     assert sentence in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ('"identity"', '"no-such-feature"', "an operator that claims no-such-feature, which this version"),
+        ('"started_at":"2', '"started_at":"1', "is no year of a run"),
+    ],
+)
+def test_a_recording_of_another_time_is_one_sentence(
+    old: str, new: str, sentence: str, good: Path, tmp_path: Path
+) -> None:
+    header, *rest, footer = (good / "recording.jsonl").read_text().splitlines(keepends=True)
+    assert old in header
+    header = header.replace(old, new, 1)
+    digest = sha256("".join([header, *rest]).encode()).hexdigest()
+    source = tmp_path / "another.jsonl"
+    source.write_text("".join([header, *rest, json.dumps({**json.loads(footer), "sha256": digest}) + "\n"]))
+    result = run("--cluster", f"recording:{source}", "-k", SMALL, out=tmp_path / "out", folder=tmp_path)
+    assert result.returncode == 4, result.stderr
+    assert sentence in result.stderr
+
+
 def test_a_recording_keeps_its_operator(good: Path, tmp_path: Path) -> None:
     recorded = (good / "recording.jsonl").read_text().replace('"name":"reference"', '"name":"another"')
     header, *rest, footer = recorded.splitlines(keepends=True)
@@ -244,13 +265,19 @@ def test_a_recording_keeps_its_operator(good: Path, tmp_path: Path) -> None:
 
 def test_an_operator_that_is_not_ready_is_one_sentence_and_no_table(tmp_path: Path) -> None:
     description = (files("exitcode_fixtures") / "operators" / "reference.yaml").read_text()
-    silent = description.replace("^ready$", "never said").replace("ready_within_s: 30", "ready_within_s: 1")
-    assert silent != description
+    before, _, rest = description.partition("start:\n")
+    start = """start:
+  mode: process
+  command: [sh, -c, "echo almost; exec sleep 60"]
+  ready: {log_line: ^ready$}
+  ready_within_s: 1
+"""
+    silent = f"{before}{start}kinds:{rest.partition(chr(10) + 'kinds:')[2]}"
     (tmp_path / "silent.yaml").write_text(silent)
     result = run("--operator", "silent.yaml", "-k", SMALL, out=tmp_path / "out", folder=tmp_path)
     assert result.returncode == 3
     assert "was not ready within 1 s" in result.stderr
-    assert "(its last words: ready)" in result.stderr
+    assert "(its last words: almost)" in result.stderr
     assert result.stdout.splitlines()[0] == "No case was judged."
 
 

@@ -62,7 +62,8 @@ def not_restarted(history: History, after: Aftermath) -> Finding:
     """Whether the replica was left alone for the whole window, which begins when the job's failure was seen."""
     terminal = history.terminal
     later = terminal[1] if terminal and terminal[1].seq > after.ended.seq else None
-    return never(history, since=after.ended, offence=after.restarted, until=later, absent="no new attempt")
+    offence = after.restarted or history.nameless_after(after.ended.seq)
+    return never(history, since=after.ended, offence=offence, until=later, absent="no new attempt")
 
 
 def restarted_in_time(history: History, after: Aftermath) -> Finding:

@@ -127,6 +127,7 @@ class History:
         entries: Iterable[Entry],
         witnesses: Sequence[Witness] = (),
         run_actions: Sequence[Action] = (),
+        strays: Sequence[Moment] = (),
         declared: Declared | None = None,
     ) -> None:
         self.scenario = scenario
@@ -139,6 +140,8 @@ class History:
             self.former, whole = _lives(whole)
         self.entries, self.lines = in_order(whole)
         self._witnesses = witnesses
+        self.strays = strays
+        """Creations of pods that belong to no job, in the whole run: whatever they stand for, nobody can say."""
         self.run_actions = tuple(run_actions)
 
     @property
@@ -257,6 +260,16 @@ class History:
             Incarnation(replica=replica_of(found[0].object, self.job_name), versions=tuple(found))
             for found in versions.values()
         )
+
+    def nameless_after(self, line: int) -> Moment | None:
+        """The first creation after that line of a pod of this job that stands for none of its replicas."""
+        names = self.scenario.replica_names()
+        found = (i for i in self.incarnations if i.created.seq > line and i.replica not in names)
+        pod = next(found, None)
+        if pod is None:
+            return None
+        what = f"pod {pod.name}, which stands for no replica, was created"
+        return Moment(seq=pod.created.seq, time=pod.created.time, what=what)
 
     def incarnations_of(self, replica: str) -> tuple[Incarnation, ...]:
         """The pods that stood for one replica, in the order of creation."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from exitcode_conformance.entry import Action, Entry, Event
-from exitcode_conformance.history import Declared, History, Witness, kind_of_job, operator_act
+from exitcode_conformance.history import Declared, History, Moment, Witness, kind_of_job, operator_act
 from exitcode_conformance.kinds import BY_PLURAL
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.timeouts import Timeouts
@@ -27,6 +27,7 @@ class RunRecord:
         self._by_scenario: dict[str, list[Entry]] = {}
         self._witnesses: list[Witness] = []
         self._run_actions: list[Action] = []
+        self._strays: list[Moment] = []
         self._last: dict[str, Mapping[str, Any]] = {}
         for entry in entries:
             self.add(entry)
@@ -39,6 +40,13 @@ class RunRecord:
             self._run_actions.append(entry)
         if isinstance(entry, Event):
             self._look_for_a_witness(entry)
+            self._look_for_a_stray(entry)
+
+    def _look_for_a_stray(self, event: Event) -> None:
+        name = str(event.metadata.get("name", ""))
+        if event.scenario is None and event.resource == "pods" and event.verb == "ADDED" and kind_of_job(event) is None:
+            what = f"pod {name}, which belongs to no job, was created"
+            self._strays.append(Moment(seq=event.seq, time=event.time, what=what))
 
     def _look_for_a_witness(self, event: Event) -> None:
         uid = str(event.metadata.get("uid", ""))
@@ -58,6 +66,7 @@ class RunRecord:
             entries=self._by_scenario.get(scenario, ()),
             witnesses=self._witnesses,
             run_actions=self._run_actions,
+            strays=self._strays,
             declared=self._declared,
         )
 

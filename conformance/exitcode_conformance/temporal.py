@@ -158,6 +158,15 @@ def never(
             bound="never",
             absence=True,
         )
+    stray = next((m for m in history.strays if since.time <= m.time <= history.end.time), None)
+    if stray is not None:
+        return Finding(
+            holds=None,
+            seen=f"{absent}, but {stray.what} {stray.time - since.time:.1f} s after {since.what}: it may be one",
+            deciding=(since.seq, stray.seq),
+            bound="never",
+            absence=True,
+        )
     return Finding(
         holds=True,
         seen=(

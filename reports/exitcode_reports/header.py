@@ -1,9 +1,10 @@
 """The first and the last line of a recording: what was about to be run, and what came of it."""
 
+from datetime import UTC, datetime
 from hashlib import sha256
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import AwareDatetime, Field
+from pydantic import AfterValidator, AwareDatetime, Field
 
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.frozen import Frozen
@@ -15,6 +16,16 @@ FORMAT: Literal[1] = 1
 
 Level = Literal["MUST", "SHOULD", "INFO"]
 Planned = Literal["run", "not-supported", "waived", "not-run"]
+
+
+_FIRST_YEAR, _LAST_YEAR = 2000, 9000
+
+
+def _plausible(when: datetime) -> datetime:
+    """A time that every report can write; there was no run before Kubernetes."""
+    if not _FIRST_YEAR <= when.year <= _LAST_YEAR:
+        raise ValueError(f"{when.year} is no year of a run")
+    return when.astimezone(UTC)
 
 
 class OperatorIdentity(Frozen):
@@ -99,7 +110,7 @@ class Header(Frozen):
     contract: ContractIdentity
     profile: str
     namespace: str
-    started_at: AwareDatetime
+    started_at: Annotated[AwareDatetime, AfterValidator(_plausible)]
     timeouts: Timeouts
     scenarios: dict[str, Scenario]
     plan: tuple[PlannedCase, ...]

@@ -46,6 +46,8 @@ class MutantResult(Frozen):
     """Requirements of which a case was unknown and none failed. That is never a kill."""
     verdicts: dict[Verdict, int] = {}
     seconds: float = 0.0
+    runs: int = 1
+    """How often it was run; the last time is told."""
     error: str | None = None
     """What kept the harness from judging it."""
 
@@ -68,6 +70,13 @@ class MutantResult(Frozen):
     def is_void(self) -> bool:
         """Nothing that was observed differs from what is right."""
         return self.was_run and self.error is None and not self.kills and not self.undecided
+
+    @property
+    def is_open(self) -> bool:
+        """The evidence was too weak to say whether it is as its entry wants it."""
+        if self.mutant.target is None:
+            return not self.kills and bool(self.undecided)
+        return self.mutant.target in self.undecided
 
     def kill_of(self, requirement: str) -> Kill | None:
         """The case to be shown for a requirement: one that names the bound that was exceeded, if there is one."""
@@ -190,11 +199,11 @@ def _wrong_with(result: MutantResult, requirements: Mapping[str, Requirement]) -
 
 
 def changes_of(results: Iterable[MutantResult]) -> Iterator[str]:
-    """One sentence for each mutant that fails other requirements than its entry says."""
+    """One sentence for each mutant that fails other requirements than its entry says. What is unknown is no change."""
     for result in results:
         if result.error is not None or not result.was_run:
             continue
-        new, old = set(result.killed_by), set(result.mutant.kills)
+        new, old = set(result.killed_by), set(result.mutant.kills) - set(result.undecided)
         changes = [f"now fails {', '.join(sorted(new - old))}"] if new - old else []
         changes += [f"no longer fails {', '.join(sorted(old - new))}"] if old - new else []
         if changes:
@@ -215,5 +224,8 @@ def notes_of(
     idle = [result.name for result in results if not result.was_run and result.mutant.target in requirements]
     if idle:
         yield f"No scenario is named for {', '.join(idle)}."
+    twice = [result.name for result in results if result.runs > 1]
+    if twice:
+        yield f"The evidence was too weak at first, and they were run again: {', '.join(twice)}."
     if not complete:
         yield "Only a part of the mutants was run: nothing is said of the requirements as a whole."

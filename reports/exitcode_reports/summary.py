@@ -161,9 +161,11 @@ def _sentence(header: Header, overall: Overall, requirements: Sequence[Requireme
     if overall is Overall.CONFORMANT:
         met = [one for one in must if one.verdict is Verdict.PASS]
         cases = sum(one.counts[Verdict.PASS] for one in met)
+        waived = [one.id for one in must if one.counts.get(Verdict.WAIVED)]
+        rest = f"{_listed(waived)} failed and is waived" if waived else "none failed"
         return (
             f"{operator} meets {_several(len(met), 'MUST requirement')} of contract {contract} "
-            f"in {_several(cases, 'case')}; none failed."
+            f"in {_several(cases, 'case')}; {rest}."
         )
     if overall is Overall.NOT_CONFORMANT:
         broken = [one.id for one in must if one.verdict is Verdict.FAIL]
