@@ -8,6 +8,7 @@ import pytest
 from history_builder import Story, story
 from job_objects import Generation, Json
 
+from exitcode_conformance.history import Declared
 from exitcode_conformance.scenario import ReplicaGroup, Scenario
 
 ALONE = "tfjob-worker-exit137-worker1"
@@ -71,6 +72,14 @@ def test_ident_02_knows_every_generation(scenario: str, generation: Generation) 
     told = story(scenario, generation=generation).begin().complete()
     told.passes("IDENT-02")
     told.passes("IDENT-04")
+
+
+def test_ident_02_holds_the_operator_to_the_generation_that_it_declares() -> None:
+    told = story(SERVERS, generation="v1.6").begin().complete()
+    told.declared = Declared(labels="v1.6")
+    told.passes("IDENT-02")
+    told.declared = Declared(labels="v1.0")
+    told.fails("IDENT-02", "label job-name is None")
 
 
 def test_ident_02_does_not_mind_more_labels_nor_the_case_of_a_type() -> None:

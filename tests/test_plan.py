@@ -99,7 +99,7 @@ def test_a_kind_that_is_not_claimed_is_in_no_comparison() -> None:
     left_out = cases["IDENT-01[tftest]"]
     assert (left_out.planned, left_out.reason) == ("not-supported", "the operator does not claim the kind TFJob")
     assert all(name.startswith("pytorchjob-") for name in cases["EXIT-06[exit137]"].scenarios)
-    assert "EXIT-07[tfjob-worker-exit137]" not in cases
+    assert "EXIT-07[tfjob-worker-137]" not in cases
 
 
 def test_comparisons_bring_together_what_their_sentences_say() -> None:
@@ -107,7 +107,7 @@ def test_comparisons_bring_together_what_their_sentences_say() -> None:
     same_code = cases["EXIT-06[exit137]"].scenarios
     assert {SCENARIOS[s].kind for s in same_code} == {"TFJob", "PyTorchJob"}
     assert "tfjob-ps-exit137-ps1-worker3" in same_code
-    same_type = cases["EXIT-07[tfjob-worker-exit1]"].scenarios
+    same_type = cases["EXIT-07[tfjob-worker-1]"].scenarios
     assert "tfjob-worker-exit1-sibling0-worker3" in same_type
     assert "tfjob-worker1-exit1-chief1-worker2" in same_type
     for case in cases.values():

@@ -110,6 +110,8 @@ class Declared(Frozen):
 
     clean_pod_policy: str | None = None
     """What happens to the pods of a finished job without a cleanPodPolicy; None where nothing is declared."""
+    labels: str | None = None
+    """Which generation of labels pods have, a key of `pods.LABELS`; None where nothing is declared."""
 
 
 class History:

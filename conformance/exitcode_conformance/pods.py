@@ -5,30 +5,31 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-LABEL_GENERATIONS: tuple[Mapping[str, str], ...] = (
-    {
+LABELS: Mapping[str, Mapping[str, str]] = {
+    "v1.6": {
         "operator": "training.kubeflow.org/operator-name",
         "job": "training.kubeflow.org/job-name",
         "type": "training.kubeflow.org/replica-type",
         "index": "training.kubeflow.org/replica-index",
         "role": "training.kubeflow.org/job-role",
     },
-    {
+    "v1.0": {
         "operator": "group-name",
         "job": "job-name",
         "type": "replica-type",
         "index": "replica-index",
         "role": "job-role",
     },
-    {
+    "v0.5": {
         "operator": "group-name",
         "job": "tf-job-name",
         "type": "tf-replica-type",
         "index": "tf-replica-index",
         "role": "tf-job-role",
     },
-)
-"""Label keys by release: training-operator 1.4 on, the releases from 1.0 to 1.5, and 0.5."""
+}
+"""Label keys by generation: training-operator 1.4 on, the releases from 1.0 to 1.5, and 0.5."""
+LABEL_GENERATIONS: tuple[Mapping[str, str], ...] = tuple(LABELS.values())
 
 DISRUPTIONS = frozenset({"Evicted", "Preempting", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"})
 """status.reason of a pod that was ended by the node or the control plane."""

@@ -199,9 +199,10 @@ def same_class_everywhere(histories: Sequence[History], contract: Contract) -> J
 
 
 def _by_replica_type(scenario: Scenario, contract: Contract) -> str | None:
-    code = _by_code(scenario, contract)
-    if code is None or scenario.target is None:
+    if _by_code(scenario, contract) is None or scenario.target is None:
         return None
+    # What the code comes of is the matter of EXIT-09.
+    code = selection.script_codes(scenario)[0]
     return f"{scenario.kind.lower()}-{scenario.target.rpartition('-')[0]}-{code}"
 
 

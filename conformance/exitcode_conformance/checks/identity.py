@@ -8,7 +8,7 @@ from exitcode_conformance.contract import Contract
 from exitcode_conformance.entry import Event
 from exitcode_conformance.history import History, Moment
 from exitcode_conformance.judging import Undecided, failed, judged, passed
-from exitcode_conformance.pods import LABEL_GENERATIONS, labels_of
+from exitcode_conformance.pods import LABEL_GENERATIONS, LABELS, labels_of
 from exitcode_conformance.premise import must_have_been_submitted, must_have_pods, must_have_seen_all
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.scenario import Scenario
@@ -61,12 +61,14 @@ def _old_pods_gone(history: History) -> list[Moment]:
     applies=selection.everything,
 )
 def pods_are_labelled(history: History, contract: Contract) -> Judgement:
-    expected = "labels of one known generation with the job's name, the replica's type and index, and the operator"
+    declared = history.declared.labels
+    keys_declared = LABELS.get(declared or "")
+    generations = LABEL_GENERATIONS if keys_declared is None else (keys_declared,)
+    which = "one known generation" if keys_declared is None else f"the declared generation {declared}"
+    expected = f"labels of {which} with the job's name, the replica's type and index, and the operator"
     pods = must_have_pods(history)
     for pod in pods:
-        problems = [
-            _label_problem(labels_of(pod.first), keys, history.job_name, pod.replica) for keys in LABEL_GENERATIONS
-        ]
+        problems = [_label_problem(labels_of(pod.first), keys, history.job_name, pod.replica) for keys in generations]
         if all(problems):
             return failed(expected, f"{pod.name}: {problems[0]}", pod.created.seq)
     return passed(expected, f"{len(pods)} pod(s), all labelled", *(p.created.seq for p in pods[:3]))

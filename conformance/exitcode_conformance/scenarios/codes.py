@@ -62,6 +62,7 @@ WITHOUT_SIGNALS: tuple[tuple[Topology, str], ...] = ((TF_CHIEF, "worker-1"),)
 """The places where codes come of `exit` only: a replica of this type dies of signals elsewhere."""
 
 SIGNALS: tuple[SignalName, ...] = tuple(SIGNAL_NUMBERS)
+BESIDE_SIBLINGS_DWELL = 2
 AFTER_SIBLING_DWELL = 6
 """Units that a replica runs if its sibling, which runs for one, is to be seen finished before it ends."""
 
@@ -84,7 +85,10 @@ def scenarios() -> Iterator[Scenario]:
 
 
 def _ends_with(topology: Topology, target: str, outcome: Outcome) -> Scenario:
-    """The target ends with the outcome, and once more if that one is retryable."""
+    """The target ends with the outcome, and once more if that one is retryable. Beside siblings it takes its time: they
+    are to be seen up by then."""
+    if isinstance(outcome, ExitOutcome | SignalOutcome) and sum(count for _, count in topology.replicas) > 1:
+        outcome = outcome.model_copy(update={"dwell": BESIDE_SIBLINGS_DWELL})
     script: tuple[Outcome, ...] = (outcome,)
     if _retryable(outcome):
         script = (outcome, RUN if isinstance(outcome, ExitOutcome) else DONE)
