@@ -34,6 +34,7 @@ _DEEPEST = 200
 """Levels of an object. JSON that is nested deeper is refused by the parser, and so by the writer."""
 
 Entered = TypeVar("Entered", Event, Action, VerdictLine)
+Copied = TypeVar("Copied", Event, Action)
 Line = TypeVar("Line", bound=Frozen)
 
 
@@ -105,6 +106,16 @@ class RecordingWriter:
                 }
             )
             return self._record(entry)
+
+    def copy(self, entry: Copied) -> Copied:
+        """Record an entry that was read from another recording, at its own time and under the next number."""
+        with self._lock:
+            self._known(entry.scenario)
+            entry = entry.model_copy(update={"seq": self._next()})
+            # The reader takes nothing that the writer would refuse, but for a credential.
+            self._append(_json(entry), is_json=True)
+            self._lines[entry.type] += 1
+            return entry
 
     def verdict(
         self,
@@ -208,7 +219,7 @@ class RecordingWriter:
         self._lines[entry.type] += 1
         return entry
 
-    def _append(self, line: bytes) -> None:
+    def _append(self, line: bytes, *, is_json: bool = False) -> None:
         """Write one line, or nothing at all: what the reader would not take is refused here."""
         if self._file is None:
             raise RecordingError(f"{self.path} is closed.", "Nothing can be recorded after the footer.")
@@ -219,7 +230,8 @@ class RecordingWriter:
                 "Keep credentials out of names, labels, annotations, environments and messages of the jobs.",
             )
         try:
-            from_json(line, allow_inf_nan=False)
+            if not is_json:
+                from_json(line, allow_inf_nan=False)
         except ValueError as error:
             raise _not_json(error) from error
         line += b"\n"
