@@ -34,7 +34,6 @@ _DEEPEST = 200
 """Levels of an object. JSON that is nested deeper is refused by the parser, and so by the writer."""
 
 Entered = TypeVar("Entered", Event, Action, VerdictLine)
-Copied = TypeVar("Copied", Event, Action)
 Line = TypeVar("Line", bound=Frozen)
 
 
@@ -107,7 +106,7 @@ class RecordingWriter:
             )
             return self._record(entry)
 
-    def copy(self, entry: Copied) -> Copied:
+    def copy(self, entry: Event | Action) -> Event | Action:
         """Record an entry that was read from another recording, at its own time and under the next number."""
         with self._lock:
             self._known(entry.scenario)

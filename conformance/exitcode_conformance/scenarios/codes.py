@@ -18,6 +18,7 @@ from exitcode_conformance.scenario import (
     UntilAttempt,
     UntilSucceeded,
     UntilTerminal,
+    outcome_code,
 )
 from exitcode_conformance.scenarios.topology import (
     DONE,
@@ -100,7 +101,7 @@ def _ends_with(topology: Topology, target: str, outcome: Outcome) -> Scenario:
     if script[-1] == RUN:
         return ends(UntilAttempt(replica=target, attempt=2, job_running=True))
     scenario = ends(UntilTerminal())
-    if script[-1] == DONE and target not in deciding_replicas(scenario):
+    if outcome_code(script[-1]) == 0 and target not in deciding_replicas(scenario):
         return ends(UntilSucceeded(replica=target, counted=True))
     return scenario
 
