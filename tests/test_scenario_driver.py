@@ -1,22 +1,18 @@
 """What the harness does next: steps, giving up, the settle window and its witness."""
 
-from typing import Any
-
 import pytest
-from history_builder import Story, story
+from driver_support import QUIET, TIMES, Play, play
+from history_builder import Story
 
 from exitcode_conformance.scenario import (
     ExitOutcome,
-    RemovePod,
     ReplicaGroup,
     Scenario,
     Step,
     UntilAttempt,
     UntilSucceeded,
 )
-from exitcode_conformance.timeouts import Timeouts
-from exitcode_fixtures.scenario_driver import Need, ScenarioDriver
-from exitcode_fixtures.scenario_requests import TOUCHED
+from exitcode_fixtures.scenario_driver import Need
 
 ONE = "tfjob-worker-exit1-worker3"
 KILLED = "tfjob-worker-exit137-worker3"
@@ -25,46 +21,6 @@ ALWAYS = "tfjob-worker1-always1-worker3"
 DELETED = "tfjob-deleted-ps1-worker3"
 WHEN_FAILED = "tfjob-deleted-when-failed-ps1-worker3"
 DONE = "tfjob-worker1-exit0-chief1-worker2"
-TIMES = Timeouts()
-QUIET = max(TIMES.model_dump(exclude={"scenario", "dwell"}).values()) + TIMES.dwell
-
-
-class Play:
-    """A story and the driver that looks at it."""
-
-    def __init__(self, told: Story) -> None:
-        self.told = told
-        self.driver = ScenarioDriver(scenario=told.scenario, timeouts=told.timeouts, started=told.now)
-        self.tables = 0
-
-    def next(self, *, last_event: float | None = None) -> Need:
-        """What the driver asks for now. Unless it is said otherwise, something has just happened."""
-        now = self.told.now
-        need = self.driver.advance(self.told.history(), now, now if last_event is None else last_event)
-        if need is Need.READ_TABLE:  # it is asked for once, and nothing waits for the answer
-            assert self.settles
-            assert not self.tables
-            self.tables += 1
-            return self.next(last_event=last_event)
-        if need in (Need.NOTHING, Need.WITNESS):
-            assert self.driver.wake_at > now, "it would be asked again at once"
-        return need
-
-    def told_of(self) -> list[tuple[str, Any]]:
-        """What was to be recorded: the action, and why or which step."""
-        found = [(action, detail.get("why") or detail["kind"]) for action, detail in self.driver.told]
-        self.driver.told.clear()
-        return found
-
-    @property
-    def settles(self) -> bool:
-        """Whether no step is left."""
-        return self.driver.settling_since is not None
-
-
-def play(scenario: str) -> Play:
-    """A scenario of the suite from its submission on."""
-    return Play(story(scenario))
 
 
 # --- outcomes ----------------------------------------------------------------------------------------------------
@@ -234,114 +190,11 @@ def test_a_terminal_job_is_not_yet_gone() -> None:
     assert not seen.settles
 
 
-def test_a_pod_is_removed_once_it_is_there_and_only_once() -> None:
-    seen = play("tfjob-worker1-deleted-worker2")
-    told = seen.told.submit().says("Created").create("worker-0", "worker-1").runs("worker-0")
-    assert seen.next() is Need.NOTHING
-    told.runs("worker-1").says("Running")
-    assert seen.next() is Need.REMOVE_POD
-    assert seen.driver.victim is not None
-    assert seen.driver.victim.uid == told.pod("worker-1").object["metadata"]["uid"]
-    assert seen.driver.passed == RemovePod(replica="worker-1", how="delete")
-    assert seen.next() is Need.NOTHING, "the next step waits for the second attempt"
-    told.asks_deletion("worker-1").ends("worker-1", 143).gone("worker-1").create("worker-1")
-    assert seen.next() is Need.NOTHING
-    told.runs("worker-1").says("Running")
-    seen.next()
-    assert seen.settles
-
-
-def test_a_pod_that_is_gone_already_is_waited_for() -> None:
-    seen = play("tfjob-worker1-deleted-worker2")
-    told = seen.told.begin().asks_deletion("worker-1")
-    assert seen.next() is Need.NOTHING
-    told.gone("worker-1").create("worker-1")
-    assert seen.next() is Need.REMOVE_POD
-
-
-def test_a_job_that_is_made_again_is_looked_at_once_the_second_one_is_submitted() -> None:
-    seen = play("tfjob-made-again-ps1-worker1")
-    told = seen.told.begin()
-    assert seen.next() is Need.RECREATE_JOB
-    assert seen.next() is Need.NOTHING, "what was reached before was reached by the first job"
-    assert not seen.settles
-    told.act("delete-job").job_removed()
-    assert seen.next() is Need.NOTHING
-    first = list(told.pods)
-    told.forget().submit().collect()
-    assert seen.next() is Need.NOTHING
-    assert not seen.told.history().incarnations
-    assert len(seen.told.history().former) > len(first)
-    told.says("Created").services(*told.replicas).create(*told.replicas).runs(*told.replicas).says("Running")
-    seen.next()
-    assert seen.settles
-    told.complete().passes("IDENT-01", "was created, 0.1 s after the former pod")
-    told.passes("IDENT-03")
-    told.passes("INV-04")
-
-
-def test_a_second_job_whose_name_is_never_free_is_given_up() -> None:
-    seen = play("tfjob-made-again-ps1-worker1")
-    seen.told.begin()
-    assert seen.next() is Need.RECREATE_JOB
-    last = seen.told.now
-    seen.told.wait(QUIET + 1)
-    assert seen.next(last_event=last) is Need.NOTHING
-    assert seen.settles
-    assert [action for action, _ in seen.told_of()] == ["step-reached", "step-timed-out"]
-
-
-def test_a_job_is_touched_again_once_the_last_touch_was_seen() -> None:
-    seen = play("tfjob-touched-when-failed-worker1")
-    told = seen.told.begin().ends("worker-0", 1)
-    assert seen.next() is Need.NOTHING
-    told.says("Failed")
-    for number in range(1, 21):
-        assert seen.next() is Need.TOUCH_JOB
-        assert seen.driver.touched == number
-        assert seen.next() is Need.NOTHING
-        assert not seen.settles
-        told.annotated(TOUCHED, str(number))
-    seen.next()
-    assert seen.settles
-
-
-def test_a_job_is_cleaned_up_when_all_that_has_to_go_is_going() -> None:
-    seen = play("tfjob-clean-running-exit1-ps1-chief1-worker1")
-    told = seen.told.submit().says("Created").services(*seen.told.replicas).create(*seen.told.replicas)
-    told.runs("chief-0", "worker-0").ends("chief-0", 1).says("Failed")
-    for replica in ("ps-0", "worker-0"):
-        seen.next()
-        assert not seen.settles
-        told.asks_deletion(replica)
-        seen.next()
-        assert not seen.settles, "its service is to go too"
-        told.drops_service(replica)
-    seen.next()
-    assert seen.settles
-
-
-def test_without_a_policy_it_is_the_declared_default_that_has_to_be_carried_out() -> None:
-    for policy, settles in (("None", True), ("Running", False), (None, True)):
-        seen = Play(story("tfjob-clean-default-exit0-worker2", default_policy=policy))
-        seen.told.begin().ends("worker-0", 0).says("Succeeded")
-        seen.next()
-        assert seen.settles is settles
-
-
-def test_a_longer_window_is_watched_where_a_scenario_asks_for_it() -> None:
-    seen = play("tfjob-template-exit137-worker1")
-    seen.told.begin().restart("worker-0", 137)
-    begin = seen.told.now
-    assert seen.next() is Need.NOTHING
-    assert seen.driver.wake_at == pytest.approx(begin + TIMES.state - TIMES.never / 2)
-
-
 # --- giving up ---------------------------------------------------------------------------------------------------
 
 
 def test_it_gives_up_when_nothing_happens_any_more() -> None:
-    seen = play(ONE)
+    seen = play("tfjob-worker-exit1-worker1")
     seen.told.begin()
     last = seen.told.now
     seen.told.wait(QUIET - 0.1)
