@@ -28,6 +28,7 @@ class RunRecord:
         self._witnesses: list[Witness] = []
         self._run_actions: list[Action] = []
         self._strays: list[Moment] = []
+        self._witness_jobs: list[str] = []
         self._last: dict[str, Mapping[str, Any]] = {}
         for entry in entries:
             self.add(entry)
@@ -38,13 +39,17 @@ class RunRecord:
             self._by_scenario.setdefault(entry.scenario, []).append(entry)
         elif isinstance(entry, Action):
             self._run_actions.append(entry)
+            if entry.action == "witness-submitted":
+                self._witness_jobs.append(str(entry.detail.get("name")))
         if isinstance(entry, Event):
             self._look_for_a_witness(entry)
             self._look_for_a_stray(entry)
 
     def _look_for_a_stray(self, event: Event) -> None:
+        if event.scenario is not None or event.resource != "pods" or event.verb != "ADDED":
+            return
         name = str(event.metadata.get("name", ""))
-        if event.scenario is None and event.resource == "pods" and event.verb == "ADDED" and kind_of_job(event) is None:
+        if kind_of_job(event) is None and not any(name.startswith(f"{job}-") for job in self._witness_jobs):
             what = f"pod {name}, which belongs to no job, was created"
             self._strays.append(Moment(seq=event.seq, time=event.time, what=what))
 
