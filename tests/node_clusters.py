@@ -14,6 +14,7 @@ from typing import Any
 from exitcode_fixtures.api import ApiError, KubernetesApi
 
 Json = dict[str, Any]
+ACCOUNT_WITHIN_S = 60
 
 
 @contextmanager
@@ -74,15 +75,16 @@ class NamespaceOfCluster:
         """Creates it as soon as the namespace has the service account that every pod needs."""
         spec = {"automountServiceAccountToken": False, **spec}
         body = {"metadata": {"name": name, **metadata}, "spec": spec}
-        while True:
-            try:
-                await asyncio.to_thread(self._api.create, f"{self._root}/pods", body)
-            except ApiError as error:
-                if error.code != 403 or "serviceaccount" not in error.message:
-                    raise
-                await asyncio.sleep(0.2)
-            else:
-                return
+        async with asyncio.timeout(ACCOUNT_WITHIN_S):
+            while True:
+                try:
+                    await asyncio.to_thread(self._api.create, f"{self._root}/pods", body)
+                except ApiError as error:
+                    if error.code != 403 or "serviceaccount" not in error.message:
+                        raise
+                    await asyncio.sleep(0.2)  # the account is there a moment before pods are let in
+                else:
+                    return
 
     async def delete_pod(self, name: str, grace: int | None) -> None:
         await asyncio.to_thread(self._api.delete, f"{self._root}/pods/{name}", grace_period_s=grace)

@@ -6,7 +6,8 @@ import pytest
 from history_builder import story
 
 from exitcode_conformance.entry import Event
-from exitcode_conformance.history import History, JobVersion, operator_act
+from exitcode_conformance.history import History, JobVersion
+from exitcode_conformance.witness import operator_act
 
 KILLED = "tfjob-worker-exit137-worker3"
 ONE = "tfjob-worker-exit1-worker3"

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from cluster_support import await_no_process, command, environment, run_command
 
-from exitcode_conformance.kills import KillList, Mutant, UnreadableKills, published_kills, read_kills
+from exitcode_conformance.kills import KillList, Mutant, published_kills
 from exitcode_conformance.requirements import REQUIREMENTS
 from exitcode_conformance.scenarios import SCENARIOS
 from exitcode_conformance.scenarios.solitary import SOLITARY
+from exitcode_conformance.yaml_model import UnreadableYaml, read_yaml
 from exitcode_fixtures.variants import list_variants
 from exitcode_reports.kill_matrix import REFERENCE, KillMatrix
 from exitcode_reports.recording import read_recording
@@ -61,9 +62,9 @@ def test_two_mutants_are_run_side_by_side_and_what_has_changed_is_acknowledged(t
         assert {line.requirement for line in recording.verdicts if line.verdict == "fail"} == set(result.killed_by)
         assert (out / "mutants" / result.name / "index.html").is_file()
 
-    now = read_kills(listed.read_text())
+    now = read_yaml(listed.read_text(), KillList)
     assert now.mutants["general-error-retried"].kills == ("EXIT-02",)
-    assert now.mutants["null"] == read_kills(SMALL).mutants["null"]
+    assert now.mutants["null"] == read_yaml(SMALL, KillList).mutants["null"]
     assert await_no_process(tmp_path, within_s=5) == {}
     assert list((tmp_path / "runtime").iterdir()) == []
 
@@ -130,7 +131,7 @@ def test_the_published_list_is_about_what_there_is() -> None:
 
 def test_a_list_is_read_as_it_was_written() -> None:
     kills = published_kills()
-    assert read_kills(kills.text()) == kills
+    assert read_yaml(kills.text(), KillList) == kills
     assert max(map(len, kills.text().splitlines())) <= 120
 
 
@@ -160,5 +161,5 @@ def test_the_mutants_that_were_built_for_a_requirement_come_first() -> None:
     ],
 )
 def test_a_wrong_list_is_one_sentence(text: str, sentence: str) -> None:
-    with pytest.raises(UnreadableKills, match=sentence.replace("(", r"\(")):
-        read_kills(text)
+    with pytest.raises(UnreadableYaml, match=sentence.replace("(", r"\(")):
+        read_yaml(text, KillList)

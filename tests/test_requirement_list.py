@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from exitcode_conformance.frozen_list import FILE, UnreadableList, build_list, published_list, read_list
+from exitcode_conformance.frozen_list import FILE, RequirementList, build_list, published_list
 from exitcode_conformance.kills import published_kills
 from exitcode_conformance.requirement_list import requirements_markdown
 from exitcode_conformance.requirements import REQUIREMENTS
 from exitcode_conformance.scenarios import SCENARIOS
+from exitcode_conformance.yaml_model import UnreadableYaml, read_yaml
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "requirements.md"
@@ -56,5 +57,5 @@ def test_the_frozen_list_says_of_each_requirement_what_it_is_and_how_it_is_shown
     ],
 )
 def test_what_is_no_list_is_refused(text: str, problem: str) -> None:
-    with pytest.raises(UnreadableList, match=problem):
-        read_list(text)
+    with pytest.raises(UnreadableYaml, match=problem):
+        read_yaml(text, RequirementList)

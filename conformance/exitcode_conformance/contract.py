@@ -4,10 +4,10 @@ from enum import StrEnum
 from importlib import resources
 from typing import Self
 
-import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from exitcode_conformance.frozen import Frozen
+from exitcode_conformance.yaml_model import read_yaml
 
 
 class CodeClass(StrEnum):
@@ -122,10 +122,7 @@ def load_contract(identifier: str) -> Contract:
 
 def _read(identifier: str) -> Contract:
     text = (resources.files("exitcode_conformance") / "contracts" / f"{identifier}.yaml").read_text("utf-8")
-    try:
-        contract = Contract.model_validate(yaml.safe_load(text))
-    except ValidationError as error:
-        raise ValueError(f"contracts/{identifier}.yaml: {error}") from error
+    contract = read_yaml(text, Contract)
     if contract.id != identifier:
         raise ValueError(f"contracts/{identifier}.yaml says it is {contract.id}")
     return contract

@@ -11,7 +11,6 @@ from importlib import resources
 from typing import Literal
 
 import yaml
-from pydantic import ValidationError
 
 from exitcode_conformance import SUITE_VERSION
 from exitcode_conformance.contract import contract_ids, load_contract
@@ -24,14 +23,11 @@ from exitcode_conformance.requirements import REQUIREMENTS
 from exitcode_conformance.scenario import Profile
 from exitcode_conformance.scenarios import SCENARIOS
 from exitcode_conformance.selection import topology
+from exitcode_conformance.yaml_model import read_yaml
 
 FILE = "requirement_list.yaml"
 NAMED = 8
 """Up to so many scenarios are named; of more, the families say enough."""
-
-
-class UnreadableList(Exception):
-    """The frozen list is not as it has to be."""
 
 
 class JudgedIn(Frozen):
@@ -112,19 +108,7 @@ def _judged_in(names: set[str]) -> JudgedIn:
     return JudgedIn(count=len(ordered), families=dict(families), names=few)
 
 
-def read_list(text: str) -> RequirementList:
-    """The list in a file's text. Raises UnreadableList: one sentence with the first mistake."""
-    try:
-        return RequirementList.model_validate(yaml.safe_load(text))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise UnreadableList(f"{place}: {first['msg']}") from error
-    except yaml.YAMLError as error:
-        raise UnreadableList(f"it is no YAML: {' '.join(str(error).split())}") from error
-
-
 @cache
 def published_list() -> RequirementList:
     """The list that this version of the suite was published with."""
-    return read_list((resources.files("exitcode_conformance") / FILE).read_text("utf-8"))
+    return read_yaml((resources.files("exitcode_conformance") / FILE).read_text("utf-8"), RequirementList)

@@ -13,11 +13,12 @@ from typing import Any
 
 from exitcode_conformance.entry import Action, Entry, Event
 from exitcode_conformance.frozen import Frozen
-from exitcode_conformance.kinds import BY_PLURAL, KINDS, JobKind
+from exitcode_conformance.kinds import KINDS, JobKind
 from exitcode_conformance.ordering import in_order
 from exitcode_conformance.pods import Attempt, Incarnation, PodVersion, replica_of
 from exitcode_conformance.scenario import RecreateJob, Scenario, is_outcome
 from exitcode_conformance.timeouts import Timeouts
+from exitcode_conformance.witness import Witness
 
 TERMINAL_STATES = ("Succeeded", "Failed")
 ACTIVE_STATES = ("Running", "Restarting", "Suspended")
@@ -91,18 +92,6 @@ class JobVersion:
         """A number of replicaStatuses such as `succeeded`; one that is left out is 0, and so is what is no number."""
         found = self.replica_statuses.get(replica_type, {}).get(what)
         return found if isinstance(found, int) and not isinstance(found, bool) else 0
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Witness:
-    """Something the operator did to an object of another scenario: proof that it was alive."""
-
-    seq: int
-    time: float
-    scenario: str | None
-    kind: str | None
-    """Of the job that it was done for; None if that does not show."""
-    what: str
 
 
 class Declared(Frozen):
@@ -397,27 +386,3 @@ def _lives(entries: tuple[Entry, ...]) -> tuple[tuple[Entry, ...], tuple[Entry, 
     is_late = [isinstance(e, Event) and e.metadata.get("uid") in known for e in later]
     late = tuple(e for e, of_the_first in zip(later, is_late, strict=True) if of_the_first)
     return (*former, *late), tuple(e for e, of_the_first in zip(later, is_late, strict=True) if not of_the_first)
-
-
-def kind_of_job(event: Event) -> str | None:
-    """The kind of the job that an object is, or that owns it; None if it shows neither."""
-    if event.resource in BY_PLURAL:
-        return BY_PLURAL[event.resource].name
-    owners = event.metadata.get("ownerReferences")
-    found = [o for o in owners if isinstance(o, Mapping) and o.get("controller")] if isinstance(owners, list) else []
-    return str(found[0].get("kind")) if found else None
-
-
-def operator_act(event: Event, previous: Mapping[str, Any] | None) -> str | None:
-    """What an event proves that the operator did, None if somebody else may have done it.
-
-    Only writes that nobody but an operator makes count: a pod or service of a job created, a job's status changed.
-    `previous` is the object's last known version.
-    """
-    if event.resource in ("pods", "services") and event.verb == "ADDED":
-        return f"created {event.resource[:-1]} {event.metadata.get('name')}"
-    if event.resource in BY_PLURAL and event.verb == "MODIFIED":
-        before = (previous or {}).get("status")
-        if event.object.get("status") != before:
-            return f"wrote the status of {event.metadata.get('name')}"
-    return None

@@ -12,17 +12,14 @@ from textwrap import fill
 from typing import Literal, Self
 
 import yaml
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.temporal import BoundName
+from exitcode_conformance.yaml_model import read_yaml
 
 FILE = "kills.yaml"
 WIDTH = 120
-
-
-class UnreadableKills(Exception):
-    """The list of kills is not as it has to be."""
 
 
 class Mutant(Frozen):
@@ -113,19 +110,7 @@ def _list(key: str, values: Iterable[str]) -> str:
     )
 
 
-def read_kills(text: str) -> KillList:
-    """The list in a file's text. Raises UnreadableKills: one sentence with the first mistake."""
-    try:
-        return KillList.model_validate(yaml.safe_load(text))
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise UnreadableKills(f"{place}: {first['msg']}") from error
-    except yaml.YAMLError as error:
-        raise UnreadableKills(f"it is no YAML: {' '.join(str(error).split())}") from error
-
-
 @cache
 def published_kills() -> KillList:
     """The list that this version of the suite was published with."""
-    return read_kills((resources.files("exitcode_conformance") / FILE).read_text("utf-8"))
+    return read_yaml((resources.files("exitcode_conformance") / FILE).read_text("utf-8"), KillList)

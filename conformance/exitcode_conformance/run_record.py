@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from exitcode_conformance.entry import Action, Entry, Event
-from exitcode_conformance.history import Declared, History, Moment, Witness, kind_of_job, operator_act
+from exitcode_conformance.history import Declared, History, Moment
 from exitcode_conformance.kinds import BY_PLURAL
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.timeouts import Timeouts
+from exitcode_conformance.witness import Witness, kind_of_job, operator_act
 
 
 class RunRecord:

@@ -1,7 +1,7 @@
 """The documented success rule of each kind: which replicas have to succeed for the job to succeed."""
 
 from exitcode_conformance.kinds import KINDS
-from exitcode_conformance.scenario import Scenario
+from exitcode_conformance.scenario import Scenario, outcome_code
 
 
 def deciding_replicas(scenario: Scenario) -> tuple[str, ...]:
@@ -15,3 +15,8 @@ def deciding_replicas(scenario: Scenario) -> tuple[str, ...]:
     if scenario.success_policy == "AllWorkers" or kind.followers_decide == "all-workers":
         return tuple(f"worker-{i}" for i in range(workers.replicas))
     return ("worker-0",)
+
+
+def deciders_succeed(scenario: Scenario) -> bool:
+    """Whether all who decide are told to end with 0 in their first attempt."""
+    return all(outcome_code(scenario.outcome_of(r, 1)) == 0 for r in deciding_replicas(scenario))

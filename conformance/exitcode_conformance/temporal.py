@@ -11,6 +11,7 @@ from typing import Literal
 
 from exitcode_conformance.entry import Action
 from exitcode_conformance.history import History, Moment
+from exitcode_conformance.witness import Witness
 
 LEARNING = 0.5
 """In which part of the window `never` an operator has to have learnt that its job was removed."""
@@ -130,53 +131,31 @@ def never(
     An offence after the window counts as well: it was seen. `since` has to be the moment from which a wrong operator
     would act. `absent` says what did not come.
     """
+
+    def answer(holds: bool | None, seen: str, *deciding: int) -> Finding:
+        return Finding(holds=holds, seen=seen, deciding=deciding, bound="never", absence=True)
+
+    def after(moment: Moment | Witness) -> str:
+        return f"{max(0.0, moment.time - since.time):.1f} s after"
+
     if offence is not None:
-        return Finding(
-            holds=False,
-            seen=f"{offence.what}, {max(0.0, offence.time - since.time):.1f} s after {since.what}",
-            deciding=(since.seq, offence.seq),
-            bound="never",
-            absence=True,
-        )
-    window = seconds(history, "never")
+        return answer(False, f"{offence.what}, {after(offence)} {since.what}", since.seq, offence.seq)
+    window, end = seconds(history, "never"), history.end
     begin = max(since.time, until.time if until else since.time)
-    close = begin + window
-    if history.end.time < close:
-        return Finding(
-            holds=None,
-            seen=f"only {max(0.0, history.end.time - begin):.1f} s of the window `never` of {window:g} s were observed",
-            deciding=(since.seq, history.end.seq),
-            bound="never",
-            absence=True,
-        )
-    witness = history.witness(begin + window / 2, history.end.time)
+    if end.time < begin + window:
+        observed = max(0.0, end.time - begin)
+        seen = f"only {observed:.1f} s of the window `never` of {window:g} s were observed"
+        return answer(None, seen, since.seq, end.seq)
+    witness = history.witness(begin + window / 2, end.time)
     if witness is None:
-        return Finding(
-            holds=None,
-            seen=f"{absent} for {window:g} s after {since.what}, but nothing shows that the operator was alive then",
-            deciding=(since.seq,),
-            bound="never",
-            absence=True,
-        )
-    stray = next((m for m in history.strays if since.time <= m.time <= history.end.time), None)
+        seen = f"{absent} for {window:g} s after {since.what}, but nothing shows that the operator was alive then"
+        return answer(None, seen, since.seq)
+    stray = next((m for m in history.strays if since.time <= m.time <= end.time), None)
     if stray is not None:
-        return Finding(
-            holds=None,
-            seen=f"{absent}, but {stray.what} {stray.time - since.time:.1f} s after {since.what}: it may be one",
-            deciding=(since.seq, stray.seq),
-            bound="never",
-            absence=True,
-        )
-    return Finding(
-        holds=True,
-        seen=(
-            f"{absent} in the {history.end.time - since.time:.1f} s after {since.what} that were observed; "
-            f"{witness.time - since.time:.1f} s after it the operator {witness.what}"
-        ),
-        deciding=(since.seq, witness.seq),
-        bound="never",
-        absence=True,
-    )
+        seen = f"{absent}, but {stray.what} {after(stray)} {since.what}: it may be one"
+        return answer(None, seen, since.seq, stray.seq)
+    seen = f"{absent} in the {end.time - since.time:.1f} s after {since.what} that were observed; "
+    return answer(True, f"{seen}{after(witness)} it the operator {witness.what}", since.seq, witness.seq)
 
 
 def first_creation_after(history: History, removed: Moment, *resources: str) -> Finding | None:

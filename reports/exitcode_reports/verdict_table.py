@@ -3,6 +3,7 @@
 Where the output is not a terminal there are no boxes and no colours, so that a log or a grep reads it as it is."""
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from rich import box
 from rich.console import Console, Group, RenderableType
@@ -36,6 +37,15 @@ HEADING_STYLES = {
     Overall.HARNESS_FAILED: "bold magenta",
 }
 WRONG = (Verdict.FAIL, Verdict.ERROR, Verdict.UNKNOWN)
+
+
+def print_result(recording: Recording, console: Console, report: Path) -> None:
+    """What a run prints at its end: the verdicts, if any were given, and where the report is."""
+    if recording.verdicts:
+        print_verdicts(recording, console)
+    else:
+        console.print("No case was judged.")
+    console.print(f"report: {report}", markup=False, highlight=False, soft_wrap=True)
 
 
 def print_verdicts(recording: Recording, console: Console) -> None:

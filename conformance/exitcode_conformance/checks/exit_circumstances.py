@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from exitcode_conformance import selection
-from exitcode_conformance.checks.exit_codes import DOCS, promise_kept
+from exitcode_conformance.checks.exit_codes import DOCS, promise_kept, target_of
 from exitcode_conformance.classification import aftermath, sighting
 from exitcode_conformance.contract import CodeClass, Contract
 from exitcode_conformance.history import History, Moment
@@ -19,12 +19,6 @@ from exitcode_conformance.verdict import Judgement
 
 RECORDED = "recorded, not judged"
 DEFINED = (CodeClass.PERMANENT, CodeClass.RETRYABLE, CodeClass.USER_RETRYABLE)
-
-
-def _target(history: History) -> str:
-    target = history.scenario.target
-    assert target is not None, "every requirement of this group applies to scenarios with a target only"
-    return target
 
 
 def _is_undefined(scenario: Scenario, contract: Contract) -> bool:
@@ -42,7 +36,7 @@ def _is_undefined(scenario: Scenario, contract: Contract) -> bool:
     applies=_is_undefined,
 )
 def undefined_code_is_recorded(history: History, contract: Contract) -> Judgement:
-    after = aftermath(history, _target(history))
+    after = aftermath(history, target_of(history))
     shown = sighting(history, after)
     if shown.observed is None:
         return unknown(RECORDED, f"{after.code}: {shown.seen}", *shown.deciding)
@@ -70,7 +64,7 @@ def sidecar_does_not_count(history: History, contract: Contract) -> Judgement:
 
 def _must_show_the_sidecars_code(history: History) -> None:
     """The sidecar of the target's first pod ended as it was told to. Raises Undecided otherwise."""
-    target = _target(history)
+    target = target_of(history)
     sidecar = history.scenario.group_of(target).sidecar
     pods = history.incarnations_of(target)
     ends = [_terminated(version.container_status(SIDECAR)) for pod in pods[:1] for version in pod.versions]
@@ -97,7 +91,7 @@ def _has_a_message(scenario: Scenario, contract: Contract) -> bool:
     applies=_has_a_message,
 )
 def message_changes_nothing(history: History, contract: Contract) -> Judgement:
-    target = _target(history)
+    target = target_of(history)
     message = history.scenario.group_of(target).message or ""
     statuses = [v.container_status(history.kind.container) for p in history.incarnations_of(target) for v in p.versions]
     if not any(message in str((_terminated(status) or {}).get("message", "")) for status in statuses):
@@ -133,7 +127,7 @@ def _rival(scenario: Scenario, contract: Contract) -> str | None:
     applies=_fails_twice,
 )
 def permanent_outweighs_retryable(history: History, contract: Contract) -> Judgement:
-    target, rival = _target(history), _rival(history.scenario, contract)
+    target, rival = target_of(history), _rival(history.scenario, contract)
     assert rival is not None, "it applies to scenarios with two that fail"
     _, end, ended = must_have_ended(history, target)
     _, other, _ = must_have_ended(history, rival)
@@ -168,16 +162,16 @@ def failure_without_code_is_recorded(history: History, contract: Contract) -> Ju
 
 def _first_failure(history: History) -> tuple[Incarnation, PodVersion]:
     must_have_pods(history)
-    pod = next(iter(history.incarnations_of(_target(history))), None)
+    pod = next(iter(history.incarnations_of(target_of(history))), None)
     failed = pod.failed_by_itself if pod is not None else None
     if pod is None or failed is None:
-        raise Undecided(f"no pod of {_target(history)} was seen to fail by itself")
+        raise Undecided(f"no pod of {target_of(history)} was seen to fail by itself")
     return pod, failed
 
 
 def _recorded(history: History, pod: Incarnation, since: Moment) -> Judgement:
     """What came after a pod had failed: another pod, the end of the job, or nothing."""
-    pods = history.incarnations_of(_target(history))
+    pods = history.incarnations_of(target_of(history))
     signs = [Moment(seq=p.created.seq, time=p.created.time, what=f"{p.name} was created again") for p in pods[1:2]]
     if history.terminal is not None:
         signs.append(history.terminal[1])
@@ -203,7 +197,7 @@ def _loses_a_pod(scenario: Scenario, contract: Contract) -> bool:
     applies=_loses_a_pod,
 )
 def lost_pod_is_replaced(history: History, contract: Contract) -> Judgement:
-    target = _target(history)
+    target = target_of(history)
     expected = f"{target} gets another pod once the old one is gone, and the job goes on"
     pods = must_have_pods(history)
     old = next((pod for pod in pods if pod.uid in history.removed_by_harness), None)
@@ -247,7 +241,7 @@ def _succeeds_beside_a_failure(scenario: Scenario, contract: Contract) -> bool:
 )
 def success_beside_a_failure_is_recorded(history: History, contract: Contract) -> Judgement:
     _must_show_the_sidecars_code(history)
-    _, _, ended = must_have_ended(history, _target(history))
+    _, _, ended = must_have_ended(history, target_of(history))
     pod, failed = _first_failure(history)
     what = f"{pod.name} failed although {ended.what}"
     return _recorded(history, pod, Moment(seq=failed.seq, time=failed.time, what=what))

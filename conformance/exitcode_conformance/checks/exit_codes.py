@@ -31,7 +31,8 @@ def _has_class(*classes: CodeClass) -> Applies:
     return applies
 
 
-def _target(history: History) -> str:
+def target_of(history: History) -> str:
+    """The replica that the scenario is about."""
     target = history.scenario.target
     assert target is not None, "every requirement of this group applies to scenarios with a target only"
     return target
@@ -50,7 +51,7 @@ def _class_name(history: History, after: Aftermath) -> str | None:
     applies=_has_class(CodeClass.SUCCESS),
 )
 def success_is_final(history: History, contract: Contract) -> Judgement:
-    target = _target(history)
+    target = target_of(history)
     expected = f"{target} exits 0, is not restarted, and replicaStatuses counts it as succeeded"
     after = aftermath(history, target)
     return judged(
@@ -97,7 +98,7 @@ def permanent_is_final(history: History, contract: Contract) -> Judgement:
 def promise_kept(history: History, contract: Contract, *promised: CodeClass) -> Judgement:
     """Whether the target's first end was followed by what the contract promises for its code, which has to be of one of
     these classes: a runtime may show another code than the scenario was written for."""
-    after = aftermath(history, _target(history))
+    after = aftermath(history, target_of(history))
     found = contract.class_of(after.code)
     if found not in promised:
         raise Undecided(f"{after.ended.what}, which is {found} under {contract.id}", after.ended.seq)
@@ -105,13 +106,13 @@ def promise_kept(history: History, contract: Contract, *promised: CodeClass) -> 
 
 
 def _permanent(history: History, after: Aftermath) -> Judgement:
-    expected = f"{_target(history)} ends with {after.code}, is not restarted, and the job becomes Failed"
+    expected = f"{target_of(history)} ends with {after.code}, is not restarted, and the job becomes Failed"
     findings = [not_restarted(history, after), failed_in_time(history, after)]
     return judged(expected, findings, observed_class=_class_name(history, after))
 
 
 def _restarted(history: History, after: Aftermath) -> Judgement:
-    expected = f"{_target(history)} ends with {after.code}, is restarted, and the job does not fail because of it"
+    expected = f"{target_of(history)} ends with {after.code}, is restarted, and the job does not fail because of it"
     fate = Finding(holds=True, seen="the job did not fail because of it")
     if after.failed is not None:
         fate = Finding(
@@ -153,7 +154,7 @@ def _compared(histories: Sequence[History], what: str) -> Judgement:
     open_ones: list[str] = []
     for history in histories:
         try:
-            after = aftermath(history, _target(history))
+            after = aftermath(history, target_of(history))
         except Undecided as undecided:
             open_ones.append(f"{history.scenario.id}: {undecided.why}")
             continue
@@ -228,7 +229,7 @@ def same_class_whatever_siblings_do(histories: Sequence[History], contract: Cont
 
 def _siblings_were_up(history: History) -> bool:
     """Whether every sibling had been seen running by the end of the target: an operator that minds them could."""
-    ended = aftermath(history, _target(history)).ended
+    ended = aftermath(history, target_of(history)).ended
     siblings = [replica for replica in history.scenario.running_replicas() if replica != history.scenario.target]
     seen = [pod.phase_reached("Running") for replica in siblings for pod in history.incarnations_of(replica)[:1]]
     return len(seen) == len(siblings) and all(version is not None and version.seq < ended.seq for version in seen)
@@ -275,7 +276,7 @@ def _is_sequence(scenario: Scenario, contract: Contract) -> bool:
     applies=_is_sequence,
 )
 def sequence_is_followed(history: History, contract: Contract) -> Judgement:
-    target = _target(history)
+    target = target_of(history)
     codes = selection.script_codes(history.scenario)
     wanted = "Succeeded" if codes[-1] == 0 else "Failed"
     in_order, restarts = ", ".join(map(str, codes)), len(codes) - 1

@@ -6,7 +6,7 @@ from exitcode_conformance.judging import Undecided, judged
 from exitcode_conformance.premise import must_have_ended, must_have_pods
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.scenario import RunUntilStopped, Scenario, outcome_code
-from exitcode_conformance.success_rule import deciding_replicas
+from exitcode_conformance.success_rule import deciders_succeed, deciding_replicas
 from exitcode_conformance.temporal import Finding, eventually, never
 from exitcode_conformance.verdict import Judgement
 
@@ -15,16 +15,11 @@ def _servers(scenario: Scenario) -> list[str]:
     return [r for r in scenario.replica_names() if scenario.group_of(r).type == "PS"]
 
 
-def _decided(scenario: Scenario) -> bool:
-    """Whether all who decide are told to end with 0 in their first attempt."""
-    return all(outcome_code(scenario.outcome_of(r, 1)) == 0 for r in deciding_replicas(scenario))
-
-
 def _is_about_servers(scenario: Scenario, contract: Contract) -> bool:
     """Parameter servers that run on while those who decide succeed, or the other way round."""
     if scenario.manifest is not None or not _servers(scenario):
         return False
-    others_decide = _decided(scenario)
+    others_decide = deciders_succeed(scenario)
     scripts = {replica: scenario.outcome_of(replica, 1) for replica in scenario.replica_names()}
     if any(outcome_code(outcome) for outcome in scripts.values()):
         return False
@@ -45,7 +40,7 @@ def _is_about_servers(scenario: Scenario, contract: Contract) -> bool:
 def servers_decide_nothing(history: History, contract: Contract) -> Judgement:
     must_have_pods(history)
     scenario = history.scenario
-    if _decided(scenario):
+    if deciders_succeed(scenario):
         deciders = deciding_replicas(scenario)
         expected = f"Succeeded once {' and '.join(deciders)} ended with 0, while {' and '.join(_servers(scenario))} run"
         last = max((must_have_ended(history, r)[2] for r in deciders), key=lambda moment: moment.seq)

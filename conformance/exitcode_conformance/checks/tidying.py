@@ -14,8 +14,8 @@ from exitcode_conformance.judging import Undecided, judged
 from exitcode_conformance.pods import Incarnation
 from exitcode_conformance.premise import must_have_pods, must_have_seen_all
 from exitcode_conformance.registry import requirement
-from exitcode_conformance.scenario import Scenario, UntilCleaned, outcome_code
-from exitcode_conformance.success_rule import deciding_replicas
+from exitcode_conformance.scenario import Scenario, UntilCleaned
+from exitcode_conformance.success_rule import deciders_succeed
 from exitcode_conformance.temporal import Finding, eventually, never
 from exitcode_conformance.verdict import Judgement
 
@@ -27,16 +27,12 @@ def _names_a_policy(scenario: Scenario) -> bool:
     return waits and "cleanPodPolicy" in scenario.run_policy
 
 
-def _succeeds(scenario: Scenario) -> bool:
-    return all(outcome_code(scenario.outcome_of(r, 1)) == 0 for r in deciding_replicas(scenario))
-
-
 def _cleans_after_success(scenario: Scenario, contract: Contract) -> bool:
-    return _names_a_policy(scenario) and _succeeds(scenario)
+    return _names_a_policy(scenario) and deciders_succeed(scenario)
 
 
 def _cleans_after_failure(scenario: Scenario, contract: Contract) -> bool:
-    return _names_a_policy(scenario) and not _succeeds(scenario)
+    return _names_a_policy(scenario) and not deciders_succeed(scenario)
 
 
 @requirement(
@@ -77,7 +73,7 @@ def _has_no_policy(scenario: Scenario, contract: Contract) -> bool:
     applies=_has_no_policy,
 )
 def default_is_as_declared(history: History, contract: Contract) -> Judgement:
-    return _cleaned_up(history, *(("Succeeded",) if _succeeds(history.scenario) else ("Failed",)))
+    return _cleaned_up(history, "Succeeded" if deciders_succeed(history.scenario) else "Failed")
 
 
 def _cleaned_up(history: History, wanted: str) -> Judgement:
