@@ -34,6 +34,7 @@ from exitcode_fixtures.operators.description import (
     StartManifests,
     StartNone,
     StartProcess,
+    VersionCommand,
     Waiver,
     bundled_names,
     load_description,
@@ -190,7 +191,7 @@ def test_every_description_of_an_operator_can_be_read(number: int, tmp_path: Pat
 def test_every_key_of_a_description_is_explained() -> None:
     text = read("docs/operators.md")
     models: tuple[type[BaseModel], ...] = (OperatorDescription, Identity, Readiness, Waiver)
-    models += (StartProcess, StartManifests, StartNone)
+    models += (StartProcess, StartManifests, StartNone, VersionCommand)
     named = {word for part in code(text) for word in re.findall(r"\w+", part)}
     assert not {field for model in models for field in model.model_fields} - named
     assert {f"{{{name}}}" for name in PLACEHOLDERS} <= set(code(text))

@@ -28,7 +28,7 @@ from pydantic import TypeAdapter
 from exitcode_fixtures.api import connected
 from exitcode_fixtures.clusters.cluster import Cluster, open_cluster
 from exitcode_fixtures.errors import OperatorFailed, UsageError
-from exitcode_fixtures.launcher import Operator, Relaunch, launch
+from exitcode_fixtures.launcher import Operator, Relaunch, launch, prerequisites
 from exitcode_fixtures.operators.description import OperatorDescription, Start, load_description
 from exitcode_fixtures.run_folder import new_run_id
 from exitcode_fixtures.run_namespace import run_namespace
@@ -45,10 +45,9 @@ class Stage:
         self._cluster = cluster
         self._namespace = namespace
 
-    def launch(self, **start: Any) -> AbstractContextManager[Operator]:
-        described = described_as(start)
+    def launch(self, *, of_version: str = "0.1.0", **start: Any) -> AbstractContextManager[Operator]:
         return launch(
-            described,
+            described_as(start, of_version),
             self._cluster,
             self._namespace,
             log_path=self.log_path,
@@ -60,9 +59,10 @@ class Stage:
         return self.events.get(timeout=PATIENCE_S)
 
 
-def described_as(start: dict[str, Any]) -> OperatorDescription:
+def described_as(start: dict[str, Any], version: str = "0.1.0") -> OperatorDescription:
     null = load_description("null")
-    return null.model_copy(update={"name": "subject", "start": START.validate_python(start)})
+    identity = null.identity.model_copy(update={"version": version})
+    return null.model_copy(update={"name": "subject", "identity": identity, "start": START.validate_python(start)})
 
 
 def shell(script: str, **more: Any) -> dict[str, Any]:
@@ -298,8 +298,14 @@ def test_manifests_are_deployed_watched_and_removed(tmp_path: Path) -> None:
         run_namespace(api, new_run_id()) as namespace,
     ):
         stage = Stage(tmp_path, cluster, namespace)
-        with stage.launch(mode="manifests", manifests=(str(tmp_path / "operator.json"),)):
-            assert stage.event() == ("operator-started", {"mode": "manifests"})
+        start = {"mode": "manifests", "manifests": (str(tmp_path / "operator.json"),)}
+        with pytest.raises(
+            OperatorFailed, match=r"says that its version is 1\.37\.0-glibc; its description names 2\.0"
+        ):
+            stage.launch(of_version="2.0", **start).__enter__()
+        assert not api.exists(path), "one of another version is not left behind"
+        with stage.launch(of_version="1.37.0-glibc", **start):
+            assert stage.event() == ("operator-started", {"mode": "manifests", "version": "1.37.0-glibc"})
             assert api.exists(path)
             name, detail = stage.event()
             assert name == "operator-exited"
@@ -308,6 +314,68 @@ def test_manifests_are_deployed_watched_and_removed(tmp_path: Path) -> None:
         assert ", container manager\n" in stage.log_path.read_text()
         assert not api.exists(path)
         assert api.list(f"/apis/apps/v1/namespaces/{namespace}/deployments")["items"] == []
+
+
+def test_an_operator_that_is_there_is_found_watched_and_left_alone(tmp_path: Path) -> None:
+    with (
+        open_cluster(address_of(real_kubeconfig()), state=tmp_path) as cluster,
+        connected(cluster.kubeconfig) as api,
+        run_namespace(api, new_run_id()) as namespace,
+    ):
+        stage = Stage(tmp_path, cluster, namespace)
+        deployments = f"/apis/apps/v1/namespaces/{namespace}/deployments"
+        start = {"mode": "none", "deployment": f"{namespace}/operator"}
+        with pytest.raises(OperatorFailed, match=f"There is no Deployment {namespace}/operator in the cluster"):
+            stage.launch(**start).__enter__()
+        api.create(deployments, DEPLOYMENT)
+        with stage.launch(of_version="v1.37.0-glibc", **start):
+            name, detail = stage.event()
+            assert (name, detail["version"]) == ("operator-started", "1.37.0-glibc")
+            assert stage.event()[0] == "operator-exited"
+        assert [item["metadata"]["name"] for item in api.list(deployments)["items"]] == ["operator"]
+
+
+def version(script: str, pattern: str) -> dict[str, Any]:
+    return {"command": ("sh", "-c", script), "pattern": pattern}
+
+
+def test_the_version_that_the_program_tells_is_recorded(stage: Stage) -> None:
+    asked = version('echo "subject $NUMBER (built today)"', r"subject v?([0-9.]+)")
+    with stage.launch(**shell("echo up; sleep 60", version=asked, environment={"NUMBER": "v0.1.0"})) as operator:
+        assert stage.event() == ("operator-started", {"mode": "process", "pid": operator.pid, "version": "0.1.0"})
+
+
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        ("echo subject 0.2.0", r"says that its version is 0\.2\.0; its description names 0\.1\.0"),
+        ("echo none; exit 3", r"'subject \(\.\*\)' is not in what .* printed \(status 3; 'none'\)"),
+        ("exit 0", r"printed \(status 0; 'nothing'\)"),
+    ],
+)
+def test_a_program_of_another_version_is_not_started(stage: Stage, script: str, problem: str) -> None:
+    start = shell("echo up; sleep 60", version=version(script, "subject (.*)"))
+    with pytest.raises(OperatorFailed, match=problem), stage.launch(**start):
+        pass
+    assert not stage.log_path.exists()
+
+
+def test_what_a_process_needs_in_the_cluster_outlives_its_restarts(tmp_path: Path) -> None:
+    needed = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "needed"}}
+    (tmp_path / "needed.json").write_text(json.dumps(needed))
+    with embedded(tmp_path) as cluster, connected(cluster.kubeconfig) as api, run_namespace(api, "r") as namespace:
+        described = described_as(shell("echo up; sleep 60", manifests=(str(tmp_path / "needed.json"),)))
+        secret = f"/api/v1/namespaces/{namespace}/secrets/needed"
+        with prerequisites(described, cluster, namespace, run_id="r"):
+            before = api.get(secret)
+            assert before["metadata"]["labels"] == {"exitcode-conformance/run": "r"}
+            stage = Stage(tmp_path, cluster, namespace)
+            with Relaunch(lambda _: stage.launch(**shell("echo up; sleep 60"))) as operator:
+                operator.restart()
+                assert api.get(secret)["metadata"]["uid"] == before["metadata"]["uid"]
+        assert not api.exists(secret)
+        with prerequisites(described, cluster, namespace, run_id="r"):
+            assert api.exists(secret), "a second time in the same run"
 
 
 def test_a_manifest_that_is_none_is_one_sentence(tmp_path: Path) -> None:

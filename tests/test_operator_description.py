@@ -42,7 +42,8 @@ def written(folder: Path, text: str) -> str:
 
 
 def test_the_bundled_ones_are_valid_and_claim_what_they_are_judged_by() -> None:
-    assert bundled_names() == ("always-restart", "null", "reference")
+    controls = ("always-restart", "null", "reference")
+    assert bundled_names() == tuple(sorted((*controls, "training-operator-1.4.0", "training-operator-1.9.0")))
     reference, null, always = (load_description(name) for name in ("reference", "null", "always-restart"))
     assert isinstance(reference.start, StartProcess)
     assert isinstance(null.start, StartNone)
@@ -90,6 +91,8 @@ def test_paths_start_at_the_descriptions_own_folder(tmp_path: Path, monkeypatch:
         ("[TFJob]", "[TFJob, TFJob]", "line 10, is wrong at `kinds`: `TFJob` is named twice"),
         ("[identity]", "[identity, magic]", "line 13, is wrong at `features.1`: 'magic' is unknown; known are"),
         ('version: "1"', "version: 1.10", "line 2, is wrong at `identity.version`: expected a text"),
+        ('version: "1"', "version: latest", "line 2, is wrong at `identity.version`: 'latest' is a name that moves"),
+        ('version: "1"', "version: release", "line 2, is wrong at `identity.version`: 'release' is a name that moves"),
         ("name: mine", "name: My Operator", "line 1, is wrong at `name`: expected a text that matches"),
         ("mode: process", "mode: magic", "line 5, is wrong at `start.mode`: expected 'process', 'manifests', 'none'"),
         ("  mode: process\n", "", "line 4, lacks the key `start.mode`"),
@@ -147,6 +150,17 @@ def test_a_mistake_is_one_sentence(tmp_path: Path, old: str, new: str, sentence:
     assert path in problem.value.problem
     assert "\n" not in str(problem.value)
     assert problem.value.exit_status is ExitStatus.USAGE
+
+
+def test_a_process_that_nobody_sees_is_not_claimed(tmp_path: Path) -> None:
+    start, kinds = WHOLE.index("  mode: process"), WHOLE.index("kinds:")
+    text = f"{WHOLE[:start]}  mode: none\n{WHOLE[kinds:]}".replace("[identity]", "[identity, operator-process]")
+    with pytest.raises(UsageError, match=r"name `start\.deployment`, or do not claim `operator-process`"):
+        load_description(written(tmp_path, text))
+    named = load_description(
+        written(tmp_path, text.replace("mode: none", "mode: none\n  deployment: kubeflow/operator"))
+    )
+    assert named.start == StartNone(mode="none", deployment="kubeflow/operator")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ from exitcode_conformance.pods import Incarnation
 
 def clean_pod_policy(history: History) -> str | None:
     """The policy in force: the job's own, else the default that the operator declares; None where it declares none."""
-    found = history.scenario.run_policy.get("cleanPodPolicy", history.declared.clean_pod_policy)
+    declared = history.declared
+    default = declared.clean_pod_policy_of.get(history.kind.name, declared.clean_pod_policy)
+    found = history.scenario.run_policy.get("cleanPodPolicy", default)
     return None if found is None else str(found)
 
 

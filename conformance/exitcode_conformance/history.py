@@ -99,6 +99,8 @@ class Declared(Frozen):
 
     clean_pod_policy: str | None = None
     """What happens to the pods of a finished job without a cleanPodPolicy; None where nothing is declared."""
+    clean_pod_policy_of: dict[str, str] = {}
+    """The same for the job kinds of which it is another."""
     labels: str | None = None
     """Which generation of labels pods have, a key of `pods.LABELS`; None where nothing is declared."""
 

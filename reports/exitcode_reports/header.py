@@ -43,6 +43,8 @@ class OperatorIdentity(Frozen):
     """The generation of label keys that the operator writes."""
     clean_pod_policy: str | None = None
     """The default that its description declares; None where it declares none."""
+    clean_pod_policy_of: dict[str, str] = Field(default_factory=dict)
+    """Job kind → its default, where that is another."""
     waivers: dict[str, str] = Field(default_factory=dict)
     """Requirement id → the reason why the operator asks not to be judged by it."""
 
