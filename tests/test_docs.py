@@ -241,9 +241,8 @@ def test_the_format_of_the_recording_is_told() -> None:
 
 
 def test_the_role_grants_what_a_run_needs_and_no_more() -> None:
-    (role,) = [
-        document for document in map(yaml.safe_load, blocks(read("docs/certify.md"), "yaml")) if "rules" in document
-    ]
+    text = read("fixtures/exitcode_fixtures/manifests/rbac.yaml")
+    (role,) = [document for document in yaml.safe_load_all(text) if "rules" in document]
     granted = {
         (verb, resource, group)
         for rule in role["rules"]
@@ -252,7 +251,8 @@ def test_the_role_grants_what_a_run_needs_and_no_more() -> None:
         for verb in rule["verbs"]
     }
     needed = [*HARNESS_RIGHTS, *EXTENDED_RIGHTS, *CRD_RIGHTS]
-    needed += [right for kind in KINDS.values() for right in job_rights(kind.plural, kind.group)]
+    certified = [kind for kind in KINDS.values() if kind.without_exit_code is None]
+    needed += [right for kind in certified for right in job_rights(kind.plural, kind.group)]
     assert granted == {(right.verb, right.resource, right.group) for right in needed}
 
 
