@@ -74,10 +74,12 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-P", "-m", "exitcode_fixtures.command_line", *arguments]
 
 
-def run_command(*arguments: str, env: Mapping[str, str], cwd: Path) -> "subprocess.CompletedProcess[str]":
+def run_command(
+    *arguments: str, env: Mapping[str, str], cwd: Path, within_s: float = PATIENCE_S
+) -> "subprocess.CompletedProcess[str]":
     """Run it to its end."""
     return subprocess.run(
-        command(*arguments), env=dict(env), cwd=cwd, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        command(*arguments), env=dict(env), cwd=cwd, capture_output=True, text=True, timeout=within_s, check=False
     )
 
 

@@ -124,7 +124,7 @@ def test_only_the_stream_that_is_meant_counts(stage: Stage) -> None:
 def test_placeholders_and_environment_are_filled(stage: Stage, tmp_path: Path) -> None:
     say = "print(*sys.argv[1:], os.environ['WHERE'], os.getcwd()); print('up')"
     script = f"import os, sys; {say}; os.execlp('sleep', 'sleep', '60')"
-    start = {
+    start: dict[str, Any] = {
         "mode": "process",
         "command": ("{python}", "-c", script, "{kubeconfig}", "{context}", "{{}}"),
         "environment": {"WHERE": "in {namespace}"},
@@ -152,7 +152,7 @@ def test_an_end_before_it_is_ready_is_one_sentence(stage: Stage, script: str, ho
 
 
 def test_a_command_that_is_not_there_is_one_sentence(stage: Stage) -> None:
-    start = {"mode": "process", "command": ("/absent/operator",), "ready": {"log_line": "up"}}
+    start: dict[str, Any] = {"mode": "process", "command": ("/absent/operator",), "ready": {"log_line": "up"}}
     with (
         pytest.raises(OperatorFailed, match="/absent/operator cannot be executed: No such file"),
         stage.launch(**start),
@@ -298,7 +298,7 @@ def test_manifests_are_deployed_watched_and_removed(tmp_path: Path) -> None:
         run_namespace(api, new_run_id()) as namespace,
     ):
         stage = Stage(tmp_path, cluster, namespace)
-        start = {"mode": "manifests", "manifests": (str(tmp_path / "operator.json"),)}
+        start: dict[str, Any] = {"mode": "manifests", "manifests": (str(tmp_path / "operator.json"),)}
         with pytest.raises(
             OperatorFailed, match=r"says that its version is 1\.37\.0-glibc; its description names 2\.0"
         ):
@@ -324,7 +324,7 @@ def test_an_operator_that_is_there_is_found_watched_and_left_alone(tmp_path: Pat
     ):
         stage = Stage(tmp_path, cluster, namespace)
         deployments = f"/apis/apps/v1/namespaces/{namespace}/deployments"
-        start = {"mode": "none", "deployment": f"{namespace}/operator"}
+        start: dict[str, Any] = {"mode": "none", "deployment": f"{namespace}/operator"}
         with pytest.raises(OperatorFailed, match=f"There is no Deployment {namespace}/operator in the cluster"):
             stage.launch(**start).__enter__()
         api.create(deployments, DEPLOYMENT)
@@ -380,7 +380,7 @@ def test_what_a_process_needs_in_the_cluster_outlives_its_restarts(tmp_path: Pat
 
 def test_a_manifest_that_is_none_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "operator.yaml").write_text("kind: Deployment\n")
-    start = {"mode": "manifests", "manifests": (str(tmp_path / "operator.yaml"),)}
+    start: dict[str, Any] = {"mode": "manifests", "manifests": (str(tmp_path / "operator.yaml"),)}
     stage = Stage(tmp_path, unconnected(tmp_path))
     with pytest.raises(UsageError, match=r"without apiVersion, kind and metadata\.name"), stage.launch(**start):
         pass
