@@ -1,4 +1,4 @@
-"""Recordings side by side, by the command: real ones of a cluster (`corpus_recording.py`), and some that were altered."""
+"""Recordings side by side, by the command: those of a real cluster (`corpus_recording.py`), and some altered ones."""
 
 import json
 import lzma
@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
@@ -47,11 +48,11 @@ class Compared:
         assert "Traceback" not in ran.stderr, ran.stderr
         self.status, self.said, self.complaint, self.out = ran.returncode, ran.stdout, ran.stderr, out
 
-    @property
+    @cached_property
     def json(self) -> dict[str, Any]:
         return dict(json.loads((self.out / "comparison.json").read_text("utf-8")))
 
-    @property
+    @cached_property
     def page(self) -> str:
         return (self.out / "comparison.html").read_text("utf-8")
 
@@ -315,17 +316,11 @@ def test_the_page_asks_for_nothing_and_its_filters_work(hostile: Compared, tmp_p
 def test_what_is_missing_is_no_pass(corpus: Path, tmp_path: Path) -> None:
     source = corpus / "reference" / "recording.jsonl"
     cut = rewritten(source, tmp_path / "cut.jsonl", lambda _line: None, finish=False)
-    kept = [
-        line
-        for line in cut.read_text("utf-8").splitlines()
-        if f'"requirement": "EXIT-03", "subject": "{EXIT137}"' not in line
-    ]
-    # Sequence numbers have no gap: the recording is cut before the verdict, as a run would be.
-    whole = cut.read_text("utf-8").splitlines()
-    gone = next(number for number, line in enumerate(whole) if line not in kept)
-    cut.write_text("\n".join(whole[:gone]) + "\n", "utf-8")
+    place = next(n for n, line in enumerate(lines_of(cut)) if line.get("subject") == EXIT137 and "verdict" in line)
+    # As an interrupted run leaves it: nothing after the line before the verdict.
+    cut.write_text("".join(cut.read_text("utf-8").splitlines(keepends=True)[:place]), "utf-8")
     found = compared(tmp_path / "run", cut, source)
-    assert found.status == 2
+    assert found.status == 2, found.complaint
     assert found.verdicts("EXIT-03", EXIT137)[:2] == ("changed", ["not-run", "pass"])
     assert found.json["notices"] == ["Recording 1 is partial: what is missing of it counts as not run."]
     assert [one["partial"] for one in found.json["recordings"]] == [True, False]
@@ -340,30 +335,34 @@ def test_two_recordings_that_say_nothing_are_not_alike(tmp_path: Path) -> None:
     assert "there is nothing to compare" in found.json["sentence"]
 
 
-def test_wrong_usage_and_what_cannot_be_read(corpus: Path, tmp_path: Path) -> None:
-    one = corpus / "reference"
-    (tmp_path / "link.jsonl").symlink_to(one / "recording.jsonl")
-    census = rewritten(
-        one / "recording.jsonl",
-        tmp_path / "census.jsonl",
-        lambda line: line.update(profile="census") if "profile" in line else None,
-    )
-    (tmp_path / "damaged.jsonl").write_bytes(
-        (one / "recording.jsonl").read_bytes().replace(b"not restarted", b"not RESTARTED", 1)
-    )
+def test_wrong_usage_and_what_cannot_be_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    known = scenarios([0])
+    one, other = (make_recording(tmp_path / name / "recording.jsonl", known=known) for name in ("one", "other"))
+    (tmp_path / "link.jsonl").symlink_to(one)
+
+    def become_a_census(line: Line) -> None:
+        if line["type"] == "header":
+            line["profile"] = "census"
+
+    census = rewritten(one, tmp_path / "census.jsonl", become_a_census)
+    damaged = tmp_path / "damaged.jsonl"
+    damaged.write_bytes(one.read_bytes().replace(b"succeeded", b"SUCCEEDED", 1))
     for arguments, status, said in (
         ([one], 4, "nothing to compare with one recording"),
-        ([one, one / "recording.jsonl"], 4, "are the same file"),
-        ([one, tmp_path / "link.jsonl"], 4, "are the same file"),
+        ([one, one.parent], 4, "are the same file"),
+        ([one, other, tmp_path / "link.jsonl"], 4, "are the same file"),
         ([one, census], 4, "is the recording of a census"),
-        ([one, corpus / "null", "--contract", "nonsense"], 4, "no contract 'nonsense'"),
+        ([one, other, "--contract", "nonsense"], 4, "no contract 'nonsense'"),
         ([one, tmp_path / "nothing"], 3, f"There is no file {tmp_path / 'nothing'}"),
         ([one, tmp_path], 3, f"There is no file {tmp_path}"),
-        ([one, tmp_path / "damaged.jsonl"], 3, "damaged.jsonl: Line"),
+        ([one, damaged], 3, f"{damaged}: Line"),
     ):
-        found = compared(tmp_path / "run", *arguments)
-        assert (found.status, said in found.complaint) == (status, True), found.complaint
-        assert not found.out.exists()
+        assert main(["compare", *map(str, arguments)]) == status
+        assert said in capsys.readouterr().err
+        assert not (tmp_path / "conformance-comparison").exists()
 
 
 def test_json_alone_is_printed_and_nothing_else_in_the_folder_is_touched(corpus: Path, tmp_path: Path) -> None:
@@ -376,13 +375,12 @@ def test_json_alone_is_printed_and_nothing_else_in_the_folder_is_touched(corpus:
     assert {path.name for path in folder.iterdir()} == {"recording.jsonl", "comparison.html", "comparison.json"}
 
 
-COLUMN = "label operator version contract cluster profile run_id started_at suite_version path page partial"
 SHAPE: dict[str, set[str]] = {
-    "": set(
-        "format suite_version exit_status heading sentence notices counts recordings requirements codes delays".split()
-    ),
+    "": {"format", "suite_version", "exit_status", "heading", "sentence", "notices", "counts"}
+    | {"recordings", "requirements", "codes", "delays"},
     "counts": {"same", "another-route", "changed", "contradictory"},
-    "recordings": {*COLUMN.split(), "judged_again", "overall", "verdicts"},
+    "recordings": {"label", "operator", "version", "contract", "cluster", "profile", "run_id", "started_at"}
+    | {"suite_version", "path", "page", "partial", "judged_again", "overall", "verdicts"},
     "requirements": {"id", "level", "sentence", "counts", "cases"},
     "requirements.counts": {"same", "another-route", "changed", "contradictory"},
     "requirements.cases": {"subject", "likeness", "cells"},

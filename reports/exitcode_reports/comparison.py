@@ -310,7 +310,7 @@ def _notices(sides: Sequence[Side]) -> Iterator[str]:
         )
     profiles = dict.fromkeys(head.profile for head in heads)
     if len(profiles) > 1:
-        yield f"They are of different profiles ({', '.join(profiles)}): what only one of them has is absent from others."
+        yield f"They are of different profiles ({', '.join(profiles)}): what only one has is absent from others."
     versions = dict.fromkeys(head.suite_version for head in heads)
     if len(versions) > 1:
         yield (
