@@ -44,7 +44,7 @@ def render_census(recording: Recording) -> str:
     """The page. The same recording gives the same page, byte for byte. Raises RecordingError for what is no census."""
     census = census_of(recording)
     others = [entry for entry in recording.entries if entry.scenario is None]
-    style = part("style.css") + part("census.css")
+    style = part("style.css") + part("classes.css") + part("census.css")
     script = part("census.js")
     return (
         environment()

@@ -13,6 +13,7 @@ from importlib import resources
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from exitcode_reports.header import Header, PlannedCase
 from exitcode_reports.page import NEEDS_ATTENTION, page_of
 from exitcode_reports.printable import printable
 from exitcode_reports.recording import Recording
@@ -51,6 +52,12 @@ def render_html(recording: Recording) -> str:
         states=STATES,
         loud=NEEDS_ATTENTION,
     )
+
+
+def anchor_of(case: PlannedCase, header: Header) -> str:
+    """The fragment of the page where the evidence of a case begins: its first time line, else its requirement."""
+    drawn = next((name for name in case.scenarios if name in header.scenarios), None)
+    return f"s-{_slug(drawn)}" if drawn is not None else f"r-{_slug(case.requirement)}"
 
 
 @cache

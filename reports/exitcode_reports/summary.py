@@ -108,8 +108,8 @@ def summarise(recording: Recording) -> Summary:
         tallies=tuple(
             Tally(
                 level=level,
-                cases=_counted(case.verdict for one in counting if one.level == level for case in one.cases),
-                requirements=_counted(one.verdict for one in counting if one.level == level),
+                cases=count_verdicts(case.verdict for one in counting if one.level == level for case in one.cases),
+                requirements=count_verdicts(one.verdict for one in counting if one.level == level),
             )
             for level in LEVELS
         ),
@@ -117,7 +117,14 @@ def summarise(recording: Recording) -> Summary:
     )
 
 
-def _counted(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
+def group_rank(name: str) -> tuple[int, str]:
+    """Where a group of requirements stands in every report: those that we know in our order, then others by name."""
+    known = tuple(GROUP_TITLES)
+    return (known.index(name) if name in known else len(known)), name
+
+
+def count_verdicts(verdicts: Iterable[Verdict]) -> dict[Verdict, int]:
+    """How often each verdict is there, the gravest first."""
     found = Counter(verdicts)
     return {verdict: found[verdict] for verdict in GRAVITY if found[verdict]}
 
@@ -126,14 +133,13 @@ def _groups(results: Sequence[CaseResult], header: Header) -> tuple[GroupResult,
     groups: dict[str, dict[str, list[CaseResult]]] = {}
     for result in results:
         groups.setdefault(result.group, {}).setdefault(result.case.requirement, []).append(result)
-    order = {name: number for number, name in enumerate(GROUP_TITLES)}
     return tuple(
         GroupResult(
             name=name,
             title=GROUP_TITLES.get(name, ""),
             requirements=tuple(_requirement(cases, header) for _, cases in sorted(groups[name].items())),
         )
-        for name in sorted(groups, key=lambda name: (order.get(name, len(order)), name))
+        for name in sorted(groups, key=group_rank)
     )
 
 
@@ -146,7 +152,7 @@ def _requirement(cases: Sequence[CaseResult], header: Header) -> RequirementResu
         sentence=case.sentence,
         source=case.source,
         verdict=gravest(result.verdict for result in cases),
-        counts=_counted(result.verdict for result in cases),
+        counts=count_verdicts(result.verdict for result in cases),
         cases=tuple(cases),
         shown_to_fail=(header.shown_to_fail or {}).get(case.requirement, ()),
         proven=case.level == "INFO" or header.is_proven(case.requirement),
