@@ -68,7 +68,7 @@ def logged(server: str, authority: str) -> Iterator[RequestLog]:
             right = right_of(self.command, self.path)
             if right is not None:
                 (log.refused if answer.status == 403 else log.used).add(right)
-            self.send_response(answer.status)
+            self.send_response_only(answer.status)
             for name, value in answer.headers.items():
                 if name.lower() not in _HOP:
                     self.send_header(name, value)
