@@ -26,8 +26,6 @@ RUN_S: Final = 240.0
 ASKED_OF_EVERYBODY: Final = {("create", "selfsubjectaccessreviews", "authorization.k8s.io")}
 """Every account of a cluster may ask what it may do."""
 SCENARIOS: Final = "tfjob-chief-evicted or tfjob-worker1-deleted or touched-when-failed or touched-when-succeeded"
-    "tfjob-chief-evicted or tfjob-worker1-deleted or tfjob-touched-when-failed or pytorchjob-touched-when-succeeded"
-)
 """What the harness does to pods and jobs, it does in these."""
 AT_ONCE: Final = {("watch", "serviceaccounts", ""), ("watch", "customresourcedefinitions", "apiextensions.k8s.io")}
 """Asked for only where what is waited for is not there at the first look."""
