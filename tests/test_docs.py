@@ -47,6 +47,7 @@ from exitcode_reports.header import (
     Header,
     OperatorIdentity,
     PlannedCase,
+    RecordedWaiver,
 )
 
 ROOT = Path(__file__).parent.parent
@@ -228,6 +229,7 @@ def test_the_format_of_the_recording_is_told() -> None:
         ClusterIdentity,
         ContractIdentity,
         PlannedCase,
+        RecordedWaiver,
         Event,
         Action,
         VerdictLine,
