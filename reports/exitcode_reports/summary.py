@@ -192,12 +192,10 @@ def _sentence(
     if overall is Overall.NOT_CONFORMANT:
         broken = [one.id for one in must if one.verdict is Verdict.FAIL]
         faulty = [use.waiver.name for use in waivers if use.fault]
+        are = "has expired or is" if len(faulty) == 1 else "have expired or are"
         if not broken:
-            be = "is" if len(faulty) == 1 else "are"
-            return f"No MUST that was judged fails, but {_several(len(faulty), 'waiver')} of {operator} {be} " + (
-                f"expired or stale: {_listed(faulty)}."
-            )
-        more = f" {_several(len(faulty), 'waiver')} expired or stale: {_listed(faulty)}." if faulty else ""
+            return f"{operator} fails by its waivers alone, of which {len(faulty)} {are} stale: {_listed(faulty)}."
+        more = f" {_several(len(faulty), 'waiver')} {are} stale: {_listed(faulty)}." if faulty else ""
         return (
             f"{operator} breaks {_several(len(broken), 'MUST requirement')} of contract {contract}: {_listed(broken)}."
             + more
