@@ -49,6 +49,7 @@ from exitcode_reports.header import (
     Header,
     OperatorIdentity,
     PlannedCase,
+    RecordedWaiver,
 )
 
 ROOT = Path(__file__).parent.parent
@@ -230,6 +231,7 @@ def test_the_format_of_the_recording_is_told() -> None:
         ClusterIdentity,
         ContractIdentity,
         PlannedCase,
+        RecordedWaiver,
         Event,
         Action,
         VerdictLine,

@@ -2,6 +2,7 @@
 
 import re
 from base64 import b64encode
+from datetime import date
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
@@ -10,7 +11,13 @@ import pytest
 from recording_support import HOSTILE, header, make_recording, recorded, scenarios
 
 from exitcode_reports.html import render_html
-from exitcode_reports.recording import ClusterIdentity, OperatorIdentity, RecordingError, read_recording
+from exitcode_reports.recording import (
+    ClusterIdentity,
+    OperatorIdentity,
+    RecordedWaiver,
+    RecordingError,
+    read_recording,
+)
 from exitcode_reports.reports import write_reports
 
 KNOWN = scenarios([0, 126, 137])
@@ -177,7 +184,9 @@ def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path, text: str) -> No
         start="none",
         kinds=(text,),
         features=(text,),
-        waivers={text: text},
+    )
+    waiver = RecordedWaiver(
+        requirement="EXIT-02", scenarios=text, reason=text, owner=text, link=text, expires=date(2030, 1, 31)
     )
     cluster = ClusterIdentity(address=text, type="kubeconfig", server_version=text, nodes=(text,), note=text)
     recording = recorded(
@@ -186,6 +195,7 @@ def test_hostile_text_is_shown_and_does_nothing(tmp_path: Path, text: str) -> No
         restarts=[126],
         message=text,
         operator=operator,
+        waivers=(waiver,),
         cluster=cluster,
         run_id=text,
         namespace=text,

@@ -1,6 +1,6 @@
 """The first and the last line of a recording: what was about to be run, and what came of it."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from hashlib import sha256
 from typing import Annotated, Literal, Self
 
@@ -10,6 +10,7 @@ from exitcode_conformance.contract import Contract
 from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.timeouts import Timeouts
+from exitcode_conformance.waiver import Waiver
 
 FORMAT: Literal[1] = 1
 """The version of the format that this module writes, and the only one that it reads."""
@@ -26,6 +27,13 @@ def _plausible(when: datetime) -> datetime:
     if not _FIRST_YEAR <= when.year <= _LAST_YEAR:
         raise ValueError(f"{when.year} is no year of a run")
     return when.astimezone(UTC)
+
+
+def _nothing(waivers: dict[str, str]) -> dict[str, str]:
+    """Recordings of before had a reason alone: by whom and until when is not known, so nothing can be judged by it."""
+    if waivers:
+        raise ValueError("these waivers have neither an owner nor a last day")
+    return waivers
 
 
 class OperatorIdentity(Frozen):
@@ -45,8 +53,16 @@ class OperatorIdentity(Frozen):
     """The default that its description declares; None where it declares none."""
     clean_pod_policy_of: dict[str, str] = Field(default_factory=dict)
     """Job kind → its default, where that is another."""
-    waivers: dict[str, str] = Field(default_factory=dict)
-    """Requirement id → the reason why the operator asks not to be judged by it."""
+    waivers: Annotated[dict[str, str], AfterValidator(_nothing)] = Field(default_factory=dict, exclude=True)
+    """Empty, in older recordings: `Header.waivers` has them."""
+
+
+class RecordedWaiver(Waiver):
+    """A waiver of the operator's description."""
+
+    elsewhere: bool = False
+    """No case of the plan has its name, and the operator has some: in the profile that was not run, or by the contract
+    that it claims and was not judged by."""
 
 
 class ClusterIdentity(Frozen):
@@ -118,9 +134,16 @@ class Header(Frozen):
     plan: tuple[PlannedCase, ...]
     reproduce: tuple[str, ...]
     """The command line that runs the same again, one entry an argument."""
+    waivers: tuple[RecordedWaiver, ...] = ()
+    """What the verdicts rest on beside the events. None in recordings of earlier versions."""
     shown_to_fail: dict[str, tuple[str, ...]] | None = None
     """Requirement → the broken controllers that it was shown to fail on. One that is not here is unproven, and does not
     count. None in recordings of earlier versions: all count."""
+
+    @property
+    def day(self) -> date:
+        """The day on which the run began, in UTC: that on which a waiver has to hold."""
+        return self.started_at.date()
 
     def is_proven(self, requirement: str) -> bool:
         """Whether the requirement counts: somebody has seen that its check finds something."""

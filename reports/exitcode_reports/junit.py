@@ -2,8 +2,9 @@
 
 JUnit has four outcomes. What must turn a build red is a failure (a failed MUST) or an error (the harness failed, or a
 MUST stayed unknown); what must not is skipped, with the reason: a failed SHOULD, whatever fails an unproven
-requirement, and whatever was not run. Judging a recording takes no time, and scenarios share theirs, so the cases say
-0 and the whole says how long the run took."""
+requirement, and whatever was not run or is waived. A waiver that has expired or is stale is a failure, in a suite of
+its own. Judging a recording takes no time, and scenarios share theirs, so the cases say 0 and the whole says how long
+the run took."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -11,10 +12,11 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from exitcode_conformance.entry import Entry
 from exitcode_conformance.verdict import Verdict
+from exitcode_conformance.waiver import WaiverState, WaiverUse
 from exitcode_reports.printable import printable
 from exitcode_reports.recording import Recording
 from exitcode_reports.results import CaseResult
-from exitcode_reports.summary import GroupResult, summarise
+from exitcode_reports.summary import GroupResult, Summary, summarise
 from exitcode_reports.text_timeline import text_timeline
 
 LONGEST = 500
@@ -48,16 +50,20 @@ def render_junit(recording: Recording) -> str:
     summary = summarise(recording)
     every = [case for group in summary.groups for one in group.requirements for case in one.cases]
     last = recording.entries[-1].time if recording.entries else 0.0
-    root = Element("testsuites", {"name": "exitcode-conformance", **_counts(every), "time": f"{last:.3f}"})
+    outcomes = [outcome_of(case) for case in every]
+    faulty = [use for use in summary.waivers if use.fault]
+    counts = _counts([*outcomes, *_failures(faulty)])
+    root = Element("testsuites", {"name": "exitcode-conformance", **counts, "time": f"{last:.3f}"})
     entries = _by_scenario(recording)
-    for number, group in enumerate(summary.groups):
-        _suite(root, number, recording, group, entries)
+    for group in summary.groups:
+        _suite_of_group(root, recording, summary, group, entries)
+    if faulty:
+        _suite_of_waivers(root, recording, summary, faulty)
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
 
-def _counts(results: Sequence[CaseResult]) -> dict[str, str]:
-    outcomes = [outcome_of(result) for result in results]
+def _counts(outcomes: Sequence[Outcome]) -> dict[str, str]:
     return {
         "tests": str(len(outcomes)),
         "failures": str(outcomes.count("failure")),
@@ -74,35 +80,59 @@ def _by_scenario(recording: Recording) -> dict[str, list[Entry]]:
     return entries
 
 
-def _suite(
-    root: Element, number: int, recording: Recording, group: GroupResult, entries: dict[str, list[Entry]]
+def _failures(faulty: Sequence[WaiverUse]) -> list[Outcome]:
+    return ["failure" for _ in faulty]
+
+
+def _suite_of_group(
+    root: Element, recording: Recording, summary: Summary, group: GroupResult, entries: dict[str, list[Entry]]
 ) -> None:
     cases = [case for requirement in group.requirements for case in requirement.cases]
+    suite = _suite(root, group.name, recording, summary, [outcome_of(case) for case in cases])
+    for case in cases:
+        _case(suite, case, entries)
+    _close(suite)
+
+
+def _suite_of_waivers(root: Element, recording: Recording, summary: Summary, faulty: Sequence[WaiverUse]) -> None:
+    """The run fails by these, whatever the cases say: so must whoever reads nothing but this file."""
+    suite = _suite(root, "WAIVERS", recording, summary, _failures(faulty))
+    for number, use in enumerate(faulty, start=1):
+        name = {"classname": "exitcode_conformance.WAIVERS", "name": _text(f"{number} {use.waiver.name}")}
+        case = SubElement(suite, "testcase", {**name, "time": "0.000"})
+        SubElement(case, "failure", {"message": _text(use.fault or ""), "type": use.state.value})
+    _close(suite)
+
+
+def _suite(root: Element, name: str, recording: Recording, summary: Summary, outcomes: Sequence[Outcome]) -> Element:
     suite = SubElement(
         root,
         "testsuite",
         {
-            "name": _text(group.name),
+            "name": _text(name),
             "package": "exitcode_conformance",
-            "id": str(number),
+            "id": str(len(root)),
             "timestamp": f"{recording.header.started_at:%Y-%m-%dT%H:%M:%S}",
             "hostname": _text(recording.header.cluster.type),
-            **_counts(cases),
+            **_counts(outcomes),
             "time": "0.000",
         },
     )
     properties = SubElement(suite, "properties")
-    for name, value in _properties(recording):
-        SubElement(properties, "property", {"name": name, "value": _text(value)})
-    for case in cases:
-        _case(suite, case, entries)
+    for key, value in _properties(recording, summary):
+        SubElement(properties, "property", {"name": key, "value": _text(value)})
+    return suite
+
+
+def _close(suite: Element) -> None:
     # Some readers demand both, even when there is nothing to say.
     SubElement(suite, "system-out")
     SubElement(suite, "system-err")
 
 
-def _properties(recording: Recording) -> tuple[tuple[str, str], ...]:
+def _properties(recording: Recording, summary: Summary) -> tuple[tuple[str, str], ...]:
     header = recording.header
+    states = [use.state for use in summary.waivers]
     return (
         ("operator", f"{header.operator.name} {header.operator.version}"),
         ("operator.project", header.operator.project),
@@ -114,6 +144,9 @@ def _properties(recording: Recording) -> tuple[tuple[str, str], ...]:
         ("run", header.run_id),
         ("suite", header.suite_version),
         ("partial", "yes" if recording.partial else "no"),
+        ("waivers", str(len(states))),
+        *((f"waivers.{state.value}", str(states.count(state))) for state in WaiverState),
+        ("waivers.cases", str(summary.waived)),
     )
 
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from exitcode_conformance.entry import Entry, Event
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.verdict import Verdict
+from exitcode_conformance.waiver import Waiver
 from exitcode_reports.drawing import Drawing, draw
 from exitcode_reports.matrix import Matrix, matrix_of
 from exitcode_reports.plot import told
@@ -178,7 +179,7 @@ def identity_of(recording: Recording) -> tuple[tuple[str, tuple[tuple[str, str],
             ("started", starts[operator.start]),
             ("kinds", ", ".join(operator.kinds)),
             ("claims", ", ".join(operator.features)),
-            ("waivers", "; ".join(f"{key}: {reason}" for key, reason in operator.waivers.items())),
+            ("waivers", "; ".join(told_waiver(waiver) for waiver in head.waivers)),
         ),
         "Contract": (
             ("name", f"{contract.id} {contract.version}"),
@@ -204,6 +205,12 @@ def identity_of(recording: Recording) -> tuple[tuple[str, tuple[tuple[str, str],
         ),
     }
     return tuple((title, tuple(row for row in found if row[1])) for title, found in rows.items())
+
+
+def told_waiver(waiver: Waiver) -> str:
+    """All that there is to know of a waiver, in a line."""
+    link = f" ({waiver.link})" if waiver.link else ""
+    return f"{waiver.name} until {waiver.expires} by {waiver.owner}: {waiver.reason}{link}"
 
 
 def scenario_pages(recording: Recording, results: Sequence[CaseResult]) -> Iterable[ScenarioPage]:

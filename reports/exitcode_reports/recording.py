@@ -20,6 +20,7 @@ from exitcode_reports.header import (
     Header,
     OperatorIdentity,
     PlannedCase,
+    RecordedWaiver,
 )
 from exitcode_reports.recording_error import RecordingError, SecretRefused
 from exitcode_reports.recording_writer import RecordingWriter
@@ -32,6 +33,7 @@ __all__ = [
     "Header",
     "OperatorIdentity",
     "PlannedCase",
+    "RecordedWaiver",
     "Recording",
     "RecordingError",
     "RecordingWriter",

@@ -1,12 +1,13 @@
 """The plan and the verdicts side by side: what became of every case, and what the whole comes to."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
 from exitcode_conformance.entry import VerdictLine
 from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.verdict import Verdict
-from exitcode_reports.header import PlannedCase
+from exitcode_conformance.waiver import WaiverUse, use_of
+from exitcode_reports.header import Header, PlannedCase
 from exitcode_reports.recording import Recording
 
 
@@ -72,13 +73,19 @@ def case_results(recording: Recording) -> tuple[CaseResult, ...]:
     return tuple(results)
 
 
-def overall_of(results: Iterable[CaseResult], *, partial: bool) -> Overall:
-    """What the results come to. One failed MUST is proof, whatever else is missing; otherwise an error of the
-    harness comes before what is undecided. SHOULD counts only where the harness failed; INFO never does, nor does what
-    is unproven."""
+def waiver_uses(header: Header, results: Sequence[CaseResult]) -> tuple[WaiverUse, ...]:
+    """What became of every waiver of a run of which these are the results."""
+    verdicts = [(result.case.requirement, result.case.subject, result.verdict) for result in results]
+    return tuple(use_of(waiver, verdicts, header.day, elsewhere=waiver.elsewhere) for waiver in header.waivers)
+
+
+def overall_of(results: Iterable[CaseResult], *, partial: bool, waivers: Iterable[WaiverUse] = ()) -> Overall:
+    """What the results come to. One failed MUST is proof, whatever else is missing, and so is a waiver that has expired
+    or is stale; otherwise an error of the harness comes before what is undecided. SHOULD counts only where the harness
+    failed; INFO never does, nor does what is unproven."""
     counting = [result for result in results if result.case.level != "INFO" and result.proven]
     must = {result.verdict for result in counting if result.is_must}
-    if Verdict.FAIL in must:
+    if Verdict.FAIL in must or any(use.fault for use in waivers):
         return Overall.NOT_CONFORMANT
     if any(result.verdict is Verdict.ERROR for result in counting):
         return Overall.HARNESS_FAILED
@@ -89,4 +96,5 @@ def overall_of(results: Iterable[CaseResult], *, partial: bool) -> Overall:
 
 def overall(recording: Recording) -> Overall:
     """What the recording comes to."""
-    return overall_of(case_results(recording), partial=recording.partial)
+    results = case_results(recording)
+    return overall_of(results, partial=recording.partial, waivers=waiver_uses(recording.header, results))

@@ -5,21 +5,23 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.verdict import Verdict
+from exitcode_conformance.waiver import WaiverState, WaiverUse
 from exitcode_reports.evidence import TimeEvidence, time_evidence
 from exitcode_reports.header import Header, Level
 from exitcode_reports.recording import Recording
-from exitcode_reports.results import CaseResult, Overall, case_results, overall_of
+from exitcode_reports.results import CaseResult, Overall, case_results, overall_of, waiver_uses
 
 GRAVITY = (
     Verdict.FAIL,
     Verdict.ERROR,
     Verdict.UNKNOWN,
     Verdict.NOT_RUN,
-    Verdict.PASS,
     Verdict.WAIVED,
+    Verdict.PASS,
     Verdict.NOT_SUPPORTED,
 )
-"""The verdicts, the one that a whole is known by first: one failure makes a requirement a failed one."""
+"""The verdicts, the one that a whole is known by first: one failure makes a requirement a failed one,
+and one that is waived keeps it from being met."""
 
 LEVELS: tuple[Level, ...] = ("MUST", "SHOULD", "INFO")
 HEADINGS = {
@@ -83,6 +85,11 @@ class Summary(Frozen):
     heading: str
     sentence: str
     notices: tuple[str, ...]
+    alarms: frozenset[str]
+    """Those of the notices that nobody may overlook."""
+    waivers: tuple[WaiverUse, ...]
+    waived: int
+    """Cases that failed and are waived."""
     tallies: tuple[Tally, ...]
     groups: tuple[GroupResult, ...]
 
@@ -96,15 +103,22 @@ def gravest(verdicts: Iterable[Verdict]) -> Verdict:
 def summarise(recording: Recording) -> Summary:
     """Everything that is said of the recording as a whole."""
     results = case_results(recording)
-    overall = overall_of(results, partial=recording.partial)
+    waivers = waiver_uses(recording.header, results)
+    overall = overall_of(results, partial=recording.partial, waivers=waivers)
     groups = _groups(results, recording.header)
     requirements = [requirement for group in groups for requirement in group.requirements]
     counting = [one for one in requirements if one.proven]
+    cut = tuple(_cut(recording))
+    waived = sum(result.verdict is Verdict.WAIVED for result in results)
+    faults = tuple(use.fault for use in waivers if use.fault)
     return Summary(
         overall=overall,
         heading=HEADINGS[overall],
-        sentence=_sentence(recording.header, overall, counting, partial=recording.partial),
-        notices=(*_notices(recording), *_unproven(requirements)),
+        sentence=_sentence(recording.header, overall, counting, waivers, partial=recording.partial),
+        notices=(*cut, *_embedded(recording), *_counted_waivers(waivers, waived), *faults, *_unproven(requirements)),
+        alarms=frozenset((*cut, *faults)),
+        waivers=waivers,
+        waived=waived,
         tallies=tuple(
             Tally(
                 level=level,
@@ -160,7 +174,14 @@ def _requirement(cases: Sequence[CaseResult], header: Header) -> RequirementResu
     )
 
 
-def _sentence(header: Header, overall: Overall, requirements: Sequence[RequirementResult], *, partial: bool) -> str:
+def _sentence(
+    header: Header,
+    overall: Overall,
+    requirements: Sequence[RequirementResult],
+    waivers: Sequence[WaiverUse],
+    *,
+    partial: bool,
+) -> str:
     operator = f"{header.operator.name} {header.operator.version}"
     contract = f"{header.contract.id} {header.contract.version}"
     must = [one for one in requirements if one.level == "MUST"]
@@ -168,15 +189,22 @@ def _sentence(header: Header, overall: Overall, requirements: Sequence[Requireme
         met = [one for one in must if one.verdict is Verdict.PASS]
         cases = sum(one.counts[Verdict.PASS] for one in met)
         waived = [one.id for one in must if one.counts.get(Verdict.WAIVED)]
-        rest = f"{_listed(waived)} failed and is waived" if waived else "none failed"
+        be = "is" if len(waived) == 1 else "are"
+        rest = f"{_listed(waived)} failed and {be} waived" if waived else "none failed"
         return (
             f"{operator} meets {_several(len(met), 'MUST requirement')} of contract {contract} "
             f"in {_several(cases, 'case')}; {rest}."
         )
     if overall is Overall.NOT_CONFORMANT:
         broken = [one.id for one in must if one.verdict is Verdict.FAIL]
+        faulty = [use.waiver.name for use in waivers if use.fault]
+        are = "has expired or is" if len(faulty) == 1 else "have expired or are"
+        if not broken:
+            return f"{operator} fails by its waivers alone, of which {len(faulty)} {are} stale: {_listed(faulty)}."
+        more = f" {_several(len(faulty), 'waiver')} {are} stale: {_listed(faulty)}." if faulty else ""
         return (
             f"{operator} breaks {_several(len(broken), 'MUST requirement')} of contract {contract}: {_listed(broken)}."
+            + more
         )
     if overall is Overall.HARNESS_FAILED:
         errors = sum(one.counts.get(Verdict.ERROR, 0) for one in requirements if one.level != "INFO")
@@ -199,17 +227,26 @@ def _undecided(operator: str, must: Sequence[RequirementResult], *, partial: boo
     return f"Nothing is decided about {operator}: {_joined(reasons)}."
 
 
-def _notices(recording: Recording) -> tuple[str, ...]:
-    notices = []
+def _cut(recording: Recording) -> Iterator[str]:
     if recording.partial:
         lines = 1 + len(recording.entries) + len(recording.verdicts)
-        notices.append(
+        yield (
             f"This recording is partial: it ends after line {lines} without a footer, because the run was cut "
             "short or is still going on. What is missing counts as not run."
         )
+
+
+def _embedded(recording: Recording) -> Iterator[str]:
     if recording.header.cluster.type == "embedded":
-        notices.append("Run on the embedded cluster, which imitates Kubernetes: no certification is claimed from it.")
-    return tuple(notices)
+        yield "Run on the embedded cluster, which imitates Kubernetes: no certification is claimed from it."
+
+
+def _counted_waivers(waivers: Sequence[WaiverUse], cases: int) -> Iterator[str]:
+    if waivers:
+        states = Counter(use.state for use in waivers)
+        counts = ", ".join(f"{states[state]} {state.value.replace('-', ' ')}" for state in WaiverState if states[state])
+        failed = f"{_several(cases, 'failed case')} {'is' if cases == 1 else 'are'} waived"
+        yield f"{_several(len(waivers), 'waiver')} ({counts}): {failed}."
 
 
 def _unproven(requirements: Iterable[RequirementResult]) -> Iterator[str]:
