@@ -340,3 +340,14 @@ def test_every_requirement_is_listed() -> None:
     text = read("docs/requirements.md")
     assert set(re.findall(r"\b[A-Z]+-\d\d\b", text)) >= set(REQUIREMENTS)
     assert not [one.id for one in REQUIREMENTS.values() if one.sentence not in " ".join(text.split())]
+
+
+def test_every_known_finding_is_explained() -> None:
+    known = yaml.safe_load(read("docs/findings.yaml"))
+    pages = re.split(r"^## ", read("docs/findings.md"), flags=re.MULTILINE)[1:]
+    of_operator = {f"training-operator-{re.findall(r'v([0-9.]+)', page)[0]}": page for page in pages}
+    assert set(of_operator) == set(known)
+    for operator, contracts in known.items():
+        assert set(contracts) == set(contract_ids())
+        explained = {code(row[0])[0] if code(row[0]) else row[0] for row in rows(of_operator[operator], "requirement")}
+        assert explained == {name for names in contracts.values() for name in names}, operator
