@@ -92,7 +92,11 @@ def test_paths_start_at_the_descriptions_own_folder(tmp_path: Path, monkeypatch:
         ("[identity]", "[identity, magic]", "line 13, is wrong at `features.1`: 'magic' is unknown; known are"),
         ('version: "1"', "version: 1.10", "line 2, is wrong at `identity.version`: expected a text"),
         ('version: "1"', "version: latest", "line 2, is wrong at `identity.version`: 'latest' is a name that moves"),
-        ('version: "1"', "version: release", "line 2, is wrong at `identity.version`: 'release' is a name that moves"),
+        (
+            'version: "1"',
+            "version: release-1.9",
+            "at `identity.version`: 'release-1.9' is a name that moves",
+        ),
         ("name: mine", "name: My Operator", "line 1, is wrong at `name`: expected a text that matches"),
         ("mode: process", "mode: magic", "line 5, is wrong at `start.mode`: expected 'process', 'manifests', 'none'"),
         ("  mode: process\n", "", "line 4, lacks the key `start.mode`"),
@@ -150,6 +154,20 @@ def test_a_mistake_is_one_sentence(tmp_path: Path, old: str, new: str, sentence:
     assert path in problem.value.problem
     assert "\n" not in str(problem.value)
     assert problem.value.exit_status is ExitStatus.USAGE
+
+
+@pytest.mark.parametrize(
+    "version", ["2", "v1.9.0", "1.9.0-rc.1+k8s", "v1-855e096", "2026-11-30", "6f74c7f", "sha256:" + "0a" * 32]
+)
+def test_a_version_that_stays_is_taken(tmp_path: Path, version: str) -> None:
+    text = WHOLE.replace('version: "1"', f'version: "{version}"')
+    assert load_description(written(tmp_path, text)).identity.version == version
+
+
+@pytest.mark.parametrize("version", ["main", "v1-branch", "feature/issue-12", "facade", "1.x", "sha256:0a"])
+def test_one_that_moves_is_not(tmp_path: Path, version: str) -> None:
+    with pytest.raises(UsageError, match="is a name that moves"):
+        load_description(written(tmp_path, WHOLE.replace('version: "1"', f'version: "{version}"')))
 
 
 def test_a_process_that_nobody_sees_is_not_claimed(tmp_path: Path) -> None:

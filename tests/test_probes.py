@@ -1,6 +1,7 @@
 """The canary and the nonsense: what is said of an operator before anything of it is judged."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,11 @@ from exitcode_conformance.kinds import KINDS
 from exitcode_conformance.timeouts import Timeouts
 from exitcode_fixtures.api import Json, KubernetesApi
 from exitcode_fixtures.crds import CRDS, bundled_crds
+from exitcode_fixtures.errors import HarnessError
 from exitcode_fixtures.probes import NONSENSE_POLICY, NONSENSE_TYPE, Probes
 from exitcode_fixtures.run_folder import new_run_id
 from exitcode_fixtures.run_namespace import run_namespace
+from exitcode_fixtures.waiting import wait_for
 
 CASE = "STATE-01 and tfjob-worker-exit0-worker1"
 RUN_S = 120.0
@@ -85,6 +88,14 @@ def fail(api: KubernetesApi, namespace: str, job: str) -> None:
     api.merge_patch(path, {"status": {"conditions": [condition]}})
 
 
+def act_upon(api: KubernetesApi, namespace: str, does: Any) -> None:
+    jobs = f"/apis/kubeflow.org/v1/namespaces/{namespace}/tfjobs"
+    late = HarnessError("The job was never submitted.", "")
+    wait_for(api, jobs, NONSENSE_TYPE, lambda job: job is not None, within_s=RUN_S, on_timeout=lambda _: late)
+    if does is not None:
+        does(api, namespace, NONSENSE_TYPE)
+
+
 @pytest.mark.parametrize(
     ("does", "answer", "told"),
     [(make_pod, "run", "whose kind of replica does not exist"), (fail, "failed", ""), (None, "ignored", "")],
@@ -104,10 +115,17 @@ def test_what_an_operator_does_about_nonsense_is_told(tmp_path: Path, does: Any,
             out=tmp_path,
             tell=said.append,
         )
-        probes.submit_nonsense()
-        if does is not None:
-            does(api, namespace, NONSENSE_TYPE)
-        assert probes.answers() == {NONSENSE_POLICY: "ignored", NONSENSE_TYPE: answer}
+        with ThreadPoolExecutor() as beside:
+            acted = beside.submit(act_upon, api, namespace, does)
+            assert probes.ask_nonsense() == {NONSENSE_POLICY: "ignored", NONSENSE_TYPE: answer}
+            acted.result()
     assert ("nonsense", {"job": NONSENSE_TYPE, "answer": answer}) in noted.actions
     assert len(said) == bool(told)
     assert all(told in text for text in said)
+
+
+def test_a_selection_without_a_scenario_needs_no_probes(tmp_path: Path) -> None:
+    words = ("run", "--profile", "extended", "-k", "mpijob-launcher-exit1", "--out", str(tmp_path / "out"))
+    ran = run_command(*words, env=environment(tmp_path), cwd=tmp_path)
+    assert "Traceback" not in ran.stderr, ran.stderr
+    assert actions(tmp_path / "out" / "recording.jsonl", "canary") == []

@@ -27,6 +27,8 @@ def written(folder: Path, *, context: str = "c", cluster: str = "k", user: str =
     [
         ({"context": "prod"}, "its name is 'prod'"),
         ({"context": "gke_team_PRODUCTION_1"}, "its name is 'gke_team_PRODUCTION_1'"),
+        ({"context": "gkeprod-eu"}, "its name is 'gkeprod-eu'"),
+        ({"cluster": "acmeproduction"}, "its cluster is 'acmeproduction'"),
         ({"cluster": "eu-live"}, "its cluster is 'eu-live'"),
         ({"user": "admin@prd2"}, "its user is 'admin@prd2'"),
         ({"host": "api.prod.example.org"}, "its server is 'api.prod.example.org'"),

@@ -256,7 +256,7 @@ def test_one_for_the_larger_profile_is_no_fault_of_the_smaller(tmp_path: Path) -
         with redirect_stdout(StringIO()) as text:
             assert main(["plan", "--operator", str(description), "--profile", profile]) == 0
         said[profile] = text.getvalue().splitlines()
-    assert "names 0 cases, in another profile or by the claimed contract only." in said["core"][2]
+    assert "names 0 cases, and others in another profile or by the claimed contract." in said["core"][2]
     assert "stale: no case of the plan" in said["core"][3]
     assert said["core"][4] == f"The waiver of {PASSED}, until 2026-12-29 by the batch team, names 1 case."
     assert "another profile" not in said["extended"][2]
@@ -264,6 +264,19 @@ def test_one_for_the_larger_profile_is_no_fault_of_the_smaller(tmp_path: Path) -
     assert judged.status == 2
     assert judged.header["waivers"][0]["elsewhere"] is True
     assert Judged(tmp_path, judged.recording, out="again").status == 2
+
+
+@pytest.mark.parametrize(("elsewhere", "expected"), [(True, Overall.CONFORMANT), (False, Overall.NOT_CONFORMANT)])
+def test_one_that_may_be_needed_elsewhere_is_not_stale(elsewhere: bool, expected: Overall, tmp_path: Path) -> None:
+    one = RecordedWaiver.model_validate({**waiver("EXIT-02[*]"), "elsewhere": elsewhere})
+    recording = read_recording(make_recording(tmp_path / "r.jsonl", known=scenarios([0, 1, 137]), waivers=(one,)))
+    assert overall(recording) is expected
+
+
+def test_a_waiver_for_the_claimed_contract_is_known_to_be_when_another_is_judged_by(tmp_path: Path) -> None:
+    # 128 and 139 are permanent by the documentation only; EXIT-02 has other cases by either contract.
+    judged = under(tmp_path, "reference", waiver("EXIT-02[*]"), arguments=("--contract", "kubeflow-api"))
+    assert judged.header["waivers"][0]["elsewhere"] is True
 
 
 def test_a_requirement_that_is_waived_somewhere_is_not_met(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def use_of(waiver: Waiver, verdicts: Iterable[tuple[str, str, Verdict]], day: da
     verdict. `elsewhere`: the operator has cases of that name which are not in this run's plan.
 
     It is stale if everything that it names was judged and passed, or if it names nothing at all. As long as a case was
-    not run, or is undecided, nobody knows.
+    not run, is undecided, or is elsewhere, nobody knows.
     """
     named = [verdict for requirement, subject, verdict in verdicts if waiver.names(requirement, subject)]
     judged = [verdict for verdict in named if verdict is not Verdict.NOT_SUPPORTED]
@@ -94,7 +94,7 @@ def use_of(waiver: Waiver, verdicts: Iterable[tuple[str, str, Verdict]], day: da
         state = WaiverState.EXPIRED
     elif not named:
         state = WaiverState.IN_FORCE if elsewhere else WaiverState.STALE
-    elif judged and all(verdict is Verdict.PASS for verdict in judged):
+    elif judged and not elsewhere and all(verdict is Verdict.PASS for verdict in judged):
         state = WaiverState.STALE
     return WaiverUse(
         waiver=waiver,
