@@ -12,7 +12,7 @@ TEMPLATE = "tfjob-template-exit137-worker1"
 
 
 def test_ident_06_passes_when_each_replica_has_its_service() -> None:
-    story(KILLED).begin().complete().passes("IDENT-06", "the last of the services was created")
+    story(KILLED).begin().complete().passes("IDENT-06", "-worker-0 was created, before pod ")
     story(KILLED, generation="v1.4").begin().restart("worker-0", 137).complete().passes("IDENT-06")
 
 
@@ -30,6 +30,17 @@ def test_ident_06_fails_when_a_service_is_missing() -> None:
 def test_ident_06_fails_when_services_come_too_late() -> None:
     told = story(KILLED, has_services=False).begin().wait(11).services(*story(KILLED).replicas)
     told.complete().fails("IDENT-06", "the bound `created` is 10 s")
+
+
+def test_ident_06_holds_a_service_against_its_own_pod() -> None:
+    # The name of worker-2 is taken by a pod of an older job for longer than the bound.
+    early, late = ("worker-0", "worker-1"), "worker-2"
+    told = story(KILLED, has_services=False).submit().services(*early).create(*early).wait(30).services(late)
+    told.create(late).runs(*early, late).complete().passes("IDENT-06")
+    told = story(KILLED, has_services=False).submit().services(*early).create(*early).wait(30).create(late)
+    told.runs(*early, late).wait(11).services(late).complete().fails(
+        "IDENT-06", f"after pod {KILLED}-{late} was created"
+    )
 
 
 def address(spec: Json) -> None:

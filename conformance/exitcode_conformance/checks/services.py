@@ -47,15 +47,22 @@ def replicas_have_services(history: History, contract: Contract) -> Judgement:
         newest = max(first_pods(history), key=lambda moment: moment.seq)
         absent = f"there was no service {', '.join(missing)}"
         return judged(expected, [eventually(history, since=newest, bound="never", found=None, missing=absent)])
-    last = max(created, key=lambda event: event.seq)
-    found = Moment(seq=last.seq, time=last.time, what="the last of the services was created")
-    return judged(expected, [eventually(history, since=begin, bound="created", found=found, missing="")])
+    # Each is held against its own pod: a replica whose name is still taken by a pod of an older job comes late itself.
+    pod, service = max(
+        ((pod, first[name]) for name, pod in _first_pods(history).items()), key=lambda two: two[1].time - two[0].time
+    )
+    found = Moment(seq=service.seq, time=service.time, what=f"service {service.metadata['name']} was created")
+    return judged(expected, [eventually(history, since=pod, bound="created", found=found, missing="")])
 
 
 def first_pods(history: History) -> list[Moment]:
     """The creation of the first pod of each replica."""
+    return list(_first_pods(history).values())
+
+
+def _first_pods(history: History) -> dict[str, Moment]:
     pods = [found[0] for r in history.scenario.replica_names() if (found := history.incarnations_of(r))]
-    return [Moment(seq=p.created.seq, time=p.created.time, what=f"pod {p.name} was created") for p in pods]
+    return {p.name: Moment(seq=p.created.seq, time=p.created.time, what=f"pod {p.name} was created") for p in pods}
 
 
 def _problem(event: Event, pod: Incarnation, pods: Iterable[Incarnation]) -> str | None:
