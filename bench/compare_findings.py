@@ -40,15 +40,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("recordings", nargs="+", type=Path, metavar="RECORDING")
     options = parser.parse_args(arguments)
     try:
-        known: Known = yaml.safe_load(options.known.read_text("utf-8"))
+        known: Known = yaml.safe_load(options.known.read_text("utf-8")) or {}
         recordings = [read_recording(path) for path in options.recordings]
-    except (OSError, RecordingError) as error:
+    except (OSError, yaml.YAMLError, RecordingError) as error:
         print(error, file=sys.stderr)
         return UNREADABLE
     status = SAME
     for path, recording in zip(options.recordings, recordings, strict=True):
         operator, contract = recording.header.operator.name, recording.header.contract.id
-        if contract not in known.get(operator, {}):
+        if contract not in (known.get(operator) or {}):
             print(f"{options.known} says nothing of {operator} under {contract}, which {path} is of.", file=sys.stderr)
             return UNREADABLE
         expected, seen = set(known[operator][contract]), broken_in(recording)
