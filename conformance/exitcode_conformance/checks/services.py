@@ -48,11 +48,10 @@ def replicas_have_services(history: History, contract: Contract) -> Judgement:
         absent = f"there was no service {', '.join(missing)}"
         return judged(expected, [eventually(history, since=newest, bound="never", found=None, missing=absent)])
     # Each is held against its own pod: a replica whose name is still taken by a pod of an older job comes late itself.
-    pod, service = max(
-        ((pod, first[name]) for name, pod in _first_pods(history).items()), key=lambda two: two[1].time - two[0].time
-    )
+    waited = [(born, first[name]) for name, born in _first_pods(history).items()]
+    born, service = max(waited, key=lambda two: two[1].time - two[0].time)
     found = Moment(seq=service.seq, time=service.time, what=f"service {service.metadata['name']} was created")
-    return judged(expected, [eventually(history, since=pod, bound="created", found=found, missing="")])
+    return judged(expected, [eventually(history, since=born, bound="created", found=found, missing="")])
 
 
 def first_pods(history: History) -> list[Moment]:

@@ -1,0 +1,83 @@
+"""Whoever is handed a recording can see whether its verdicts are what its events give."""
+
+import json
+import lzma
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from cluster_support import environment, run_command
+
+from exitcode_fixtures.errors import ExitStatus
+
+CORPUS = Path(__file__).parent / "data" / "corpus"
+
+
+def lines_of(name: str) -> list[str]:
+    return lzma.decompress((CORPUS / f"{name}.jsonl.xz").read_bytes()).decode().splitlines(keepends=True)
+
+
+def sealed(folder: Path, lines: list[str]) -> Path:
+    """The lines as a whole recording, with a footer that fits: a forger can do that too."""
+    body, footer = lines[:-1], json.loads(lines[-1])
+    verdicts: dict[str, int] = {}
+    for line in map(json.loads, body):
+        if line["type"] == "verdict":
+            verdicts[line["verdict"]] = verdicts.get(line["verdict"], 0) + 1
+    footer |= {"verdicts": verdicts, "sha256": sha256("".join(body).encode()).hexdigest()}
+    path = folder / "recording.jsonl"
+    path.write_text("".join([*body, json.dumps(footer) + "\n"]), encoding="utf-8")
+    return path
+
+
+def verified(folder: Path, path: Path) -> tuple[int, str]:
+    ran = run_command("verify", str(path), env=environment(folder), cwd=folder)
+    assert "Traceback" not in ran.stderr, ran.stderr
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("name", ["reference", "always-restart", "null"])
+def test_what_a_cluster_has_shown_comes_out_again(name: str, tmp_path: Path) -> None:
+    status, said = verified(tmp_path, sealed(tmp_path, lines_of(name)))
+    number = sum(1 for line in lines_of(name) if line.startswith('{"type":"verdict"'))
+    assert f"{number} of {number} verdicts come out again." in said
+    assert "recorded as" not in said
+    # Requirements that came after the recording was made are named, where there are any.
+    assert status == (ExitStatus.UNDECIDED if "not asked" in said else ExitStatus.CONFORMANT)
+
+
+def test_a_verdict_that_was_changed_does_not(tmp_path: Path) -> None:
+    lines = lines_of("always-restart")
+    changed: list[dict[str, str]] = []
+    for number, line in enumerate(lines):
+        if line.startswith('{"type":"verdict"') and json.loads(line)["verdict"] == "fail":
+            changed.append(json.loads(line))
+            lines[number] = line.replace('"verdict":"fail"', '"verdict":"pass"')
+    assert changed
+    status, said = verified(tmp_path, sealed(tmp_path, lines))
+    assert status == ExitStatus.NOT_CONFORMANT
+    for verdict in changed:
+        assert f"{verdict['requirement']}[{verdict['subject']}]: recorded as pass, judged as fail" in said
+
+
+def test_a_requirement_that_was_left_out_is_named(tmp_path: Path) -> None:
+    header, *rest = lines_of("always-restart")
+    content = json.loads(header)
+    content["plan"] = [case for case in content["plan"] if case["requirement"] != "EXIT-02"]
+    kept = [line for line in rest if not ('"type":"verdict"' in line[:20] and '"requirement":"EXIT-02"' in line)]
+    for number, line in enumerate(kept[:-1], start=1):
+        kept[number - 1] = json.dumps({**json.loads(line), "seq": number}) + "\n"
+    footer = json.loads(kept[-1])
+    footer["lines"]["verdict"] -= len(rest) - len(kept)
+    status, said = verified(tmp_path, sealed(tmp_path, [json.dumps(content) + "\n", *kept[:-1], json.dumps(footer)]))
+    assert status == ExitStatus.UNDECIDED
+    assert "not asked: " in said
+    assert "EXIT-02" in said
+
+
+def test_a_damaged_one_is_refused(tmp_path: Path) -> None:
+    path = sealed(tmp_path, lines_of("reference"))
+    path.write_text(path.read_text("utf-8").replace('"exit 137"', '"exit 138"').replace("Running", "Sunning"), "utf-8")
+    status, said = verified(tmp_path, path)
+    assert status == ExitStatus.USAGE
+    assert "come out again" not in said
