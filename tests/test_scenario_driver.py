@@ -12,7 +12,7 @@ from exitcode_conformance.scenario import (
     UntilAttempt,
     UntilSucceeded,
 )
-from exitcode_fixtures.scenario_driver import Need
+from exitcode_fixtures.scenario_driver import SKEW, Need
 
 ONE = "tfjob-worker-exit1-worker3"
 KILLED = "tfjob-worker-exit137-worker3"
@@ -260,7 +260,7 @@ def settled() -> Play:
 
 def test_a_window_with_a_witness_in_its_second_half_is_complete() -> None:
     seen = settled()
-    begin = seen.told.now
+    begin = seen.told.now + TIMES.never / SKEW
     seen.told.wait(TIMES.never / 2 - 0.2).witness()
     assert seen.next() is Need.NOTHING
     seen.told.now = begin + TIMES.never / 2 + 0.1
@@ -276,7 +276,7 @@ def test_a_window_with_a_witness_in_its_second_half_is_complete() -> None:
 
 def test_without_a_witness_it_asks_for_one_and_at_last_gives_up() -> None:
     seen = settled()
-    begin = seen.told.now
+    begin = seen.told.now + TIMES.never / SKEW
     seen.told.now = begin + TIMES.never - 0.1
     assert seen.next() is Need.WITNESS
     assert seen.driver.wake_at == pytest.approx(begin + TIMES.never)
@@ -289,7 +289,7 @@ def test_without_a_witness_it_asks_for_one_and_at_last_gives_up() -> None:
 
 def test_what_the_operator_does_to_the_job_itself_is_no_witness() -> None:
     seen = settled()
-    seen.told.wait(TIMES.never - 0.1).says().write(other=1)
+    seen.told.wait(TIMES.never).says().write(other=1)
     assert seen.next() is Need.WITNESS
 
 
@@ -306,7 +306,7 @@ def test_news_begin_the_window_anew(news: str) -> None:
         seen.told.ends("worker-0", 137)
     at = seen.told.now
     assert seen.next() is Need.NOTHING
-    assert seen.driver.wake_at == pytest.approx(at + TIMES.never / 2)
+    assert seen.driver.wake_at == pytest.approx(at + TIMES.never / SKEW + TIMES.never / 2)
 
 
 def test_the_window_of_the_driver_is_that_of_the_checks() -> None:
