@@ -55,6 +55,23 @@ def test_a_job_that_is_made_again_is_looked_at_once_the_second_one_is_submitted(
     told.passes("INV-04")
 
 
+@pytest.mark.parametrize("ps_is_held", [True, False])
+def test_a_name_that_a_pod_of_the_former_job_holds_is_not_asked_for(ps_is_held: bool) -> None:
+    seen = play("tfjob-made-again-ps1-worker1")
+    told = seen.told.begin()
+    former = {name: pod.object for name, pod in told.pods.items()}
+    told.act("delete-job").job_removed().forget().submit().says("Created")
+    for name, pod in former.items():
+        if not (ps_is_held and name.endswith("-ps-0")):
+            told.event("pods", "DELETED", pod)
+    told.services("worker-0").create("worker-0").runs("worker-0").wait(TIMES.created * 2).complete()
+    for requirement in ("IDENT-01", "IDENT-06"):
+        if ps_is_held:
+            told.is_unknown(requirement, "a pod of the former job held the name tfjob-made-again-ps1-worker1-ps-0")
+        else:
+            told.fails(requirement, "tfjob-made-again-ps1-worker1-ps-0")
+
+
 def test_a_second_job_whose_name_is_never_free_is_given_up() -> None:
     seen = play("tfjob-made-again-ps1-worker1")
     seen.told.begin()

@@ -1,7 +1,10 @@
 """Premises: what has to have happened before a requirement says anything. Each raises Undecided where it has not."""
 
+from collections.abc import Iterable
+
 from exitcode_conformance import selection
 from exitcode_conformance.contract import Contract
+from exitcode_conformance.entry import Event
 from exitcode_conformance.history import History, Moment
 from exitcode_conformance.judging import Undecided
 from exitcode_conformance.pods import Attempt, ContainerEnd, Incarnation
@@ -86,3 +89,21 @@ def must_have_ended(history: History, replica: str, number: int = 1) -> tuple[At
             attempt.ended.seq,
         )
     return attempt, attempt.ended, moment_of_end(attempt, attempt.ended)
+
+
+def not_kept_from(history: History, missing: Iterable[str]) -> list[str]:
+    """Of the names that nothing of the job has, those that it could have had, sorted. Raises Undecided if there are
+    such names, and pods of a former job held them all to the end: that these go is the node's work."""
+    wanted = set(missing)
+    last: dict[str, Event] = {}
+    for entry in history.former:
+        if isinstance(entry, Event) and entry.resource == "pods":
+            last[str(entry.metadata.get("name"))] = entry
+    held = {name: event for name, event in last.items() if event.verb != "DELETED" and name in wanted}
+    free = sorted(wanted - held.keys())
+    if held and not free:
+        name, event = next(iter(held.items()))
+        raise Undecided(
+            f"a pod of the former job held the name {name} to the end: the node has not removed it", event.seq
+        )
+    return free

@@ -54,8 +54,8 @@ _REAL: dict[str, float] = {
     "state": 30,
     "terminal": 60,
     "removal": 60,
-    "cleanup": 120,
+    "cleanup": 300,
     "never": 15,
     "witness": 60,
-    "scenario": 400,
+    "scenario": 900,
 }

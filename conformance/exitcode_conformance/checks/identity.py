@@ -9,7 +9,7 @@ from exitcode_conformance.entry import Event
 from exitcode_conformance.history import History, Moment
 from exitcode_conformance.judging import Undecided, failed, judged, passed
 from exitcode_conformance.pods import LABEL_GENERATIONS, LABELS, labels_of
-from exitcode_conformance.premise import must_have_been_submitted, must_have_pods, must_have_seen_all
+from exitcode_conformance.premise import must_have_been_submitted, must_have_pods, must_have_seen_all, not_kept_from
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.success_rule import deciding_replicas
@@ -35,7 +35,7 @@ def pods_are_named(history: History, contract: Contract) -> Judgement:
         if pod.name not in wanted:
             return failed(expected, f"a pod named {pod.name}", pod.created.seq)
         first.setdefault(pod.name, Moment(seq=pod.created.seq, time=pod.created.time, what=f"{pod.name} was created"))
-    missing = sorted(wanted - set(first))
+    missing = not_kept_from(history, wanted - set(first))
     stopped = history.terminal[1] if history.terminal else history.job_deletion
     if missing and stopped is not None and first and stopped.time - submitted.time < seconds(history, "created"):
         raise Undecided(f"the job ended before {', '.join(missing)} was created", stopped.seq)

@@ -8,7 +8,7 @@ from exitcode_conformance.entry import Event
 from exitcode_conformance.history import History, Moment
 from exitcode_conformance.judging import Undecided, failed, judged
 from exitcode_conformance.pods import Incarnation, labels_of
-from exitcode_conformance.premise import must_have_pods, must_have_seen_all
+from exitcode_conformance.premise import must_have_pods, must_have_seen_all, not_kept_from
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.temporal import eventually, seconds
 from exitcode_conformance.verdict import Judgement
@@ -36,7 +36,7 @@ def replicas_have_services(history: History, contract: Contract) -> Judgement:
         problem = _problem(named, pod, pods) if named is not None else None
         if named is not None and problem is not None:
             return failed(expected, f"service {pod.name} {problem}", named.seq, pod.created.seq)
-    missing = sorted(wanted - set(first))
+    missing = not_kept_from(history, wanted - set(first))
     created = [e for name, e in first.items() if name in wanted]
     stopped = history.terminal[1] if history.terminal else history.job_deletion
     begin = Moment(seq=pods[0].created.seq, time=pods[0].created.time, what=f"pod {pods[0].name} was created")
