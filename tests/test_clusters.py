@@ -174,7 +174,7 @@ def test_rights_that_are_missing_are_all_named(tmp_path: Path) -> None:
             api.delete(f"{rbac}/clusterroles/{role['name']}", missing_ok=True)
     assert ran.returncode == ExitStatus.HARNESS_FAILED
     assert "lacks rights in the cluster" in ran.stdout + ran.stderr
-    assert ": delete namespaces, get pods, list pods, watch pods," in ran.stdout + ran.stderr
+    assert ": delete namespaces, create pods, list pods, watch pods," in ran.stdout + ran.stderr
     assert "create tfjobs.kubeflow.org" in ran.stdout + ran.stderr
 
 
