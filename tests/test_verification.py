@@ -10,6 +10,7 @@ from cluster_support import environment, run_command
 
 from exitcode_fixtures.errors import ExitStatus
 
+RUN_S = 180.0
 CORPUS = Path(__file__).parent / "data" / "corpus"
 
 
@@ -42,8 +43,36 @@ def test_what_a_cluster_has_shown_comes_out_again(name: str, tmp_path: Path) -> 
     number = sum(1 for line in lines_of(name) if line.startswith('{"type":"verdict"'))
     assert f"{number} of {number} verdicts come out again." in said
     assert "recorded as" not in said
-    # Requirements that came after the recording was made are named, where there are any.
-    assert status == (ExitStatus.UNDECIDED if "not asked" in said else ExitStatus.CONFORMANT)
+    # The corpus is of a few scenarios only.
+    assert status == ExitStatus.UNDECIDED
+    assert "without a verdict: " in said
+
+
+def test_a_whole_run_is_verified(tmp_path: Path) -> None:
+    words = ("run", "--operator", "reference", "--out", str(tmp_path / "out"))
+    ran = run_command(*words, env=environment(tmp_path), cwd=tmp_path, within_s=RUN_S)
+    assert ran.returncode == ExitStatus.CONFORMANT, ran.stdout
+    path = tmp_path / "out" / "recording.jsonl"
+    status, said = verified(tmp_path, path)
+    assert (status, "without" in said, "not asked" in said) == (ExitStatus.CONFORMANT, False, False)
+    # One verdict taken out, by somebody who makes the rest fit.
+    lines = path.read_text("utf-8").splitlines(keepends=True)
+    taken = next(line for line in reversed(lines) if line.startswith('{"type":"verdict"'))
+    lines.remove(taken)
+    body = [lines[0], *(json.dumps({**json.loads(x), "seq": n}) + "\n" for n, x in enumerate(lines[1:-1], start=1))]
+    footer = json.loads(lines[-1])
+    footer["lines"]["verdict"] -= 1
+    status, said = verified(tmp_path, sealed(tmp_path, [*body, json.dumps(footer)]))
+    gone = json.loads(taken)
+    assert status == ExitStatus.UNDECIDED
+    assert f"without a verdict: {gone['requirement']}[{gone['subject']}]" in said
+
+
+def test_a_failure_is_not_waived_by_saying_so(tmp_path: Path) -> None:
+    lines = [line.replace('"verdict":"fail"', '"verdict":"waived"') for line in lines_of("always-restart")]
+    status, said = verified(tmp_path, sealed(tmp_path, lines))
+    assert status == ExitStatus.NOT_CONFORMANT
+    assert "recorded as waived, judged as fail" in said
 
 
 def test_a_verdict_that_was_changed_does_not(tmp_path: Path) -> None:
