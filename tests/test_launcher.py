@@ -84,7 +84,7 @@ def marked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def test_it_is_ready_when_a_line_says_so_and_gone_afterwards(stage: Stage, marked: Path) -> None:
-    with stage.launch(**shell("echo starting; echo up; echo on >&2; exec sleep 60")) as operator:
+    with stage.launch(**shell("echo starting; echo on >&2; echo up; exec sleep 60")) as operator:
         assert operator.pid in marked_processes(marked)
         assert stage.event() == ("operator-started", {"mode": "process", "pid": operator.pid})
     assert marked_processes(marked) == {}
