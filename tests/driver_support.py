@@ -45,6 +45,6 @@ class Play:
         return self.driver.settling_since is not None
 
 
-def play(scenario: str) -> Play:
+def play(scenario: str, times: Timeouts = TIMES) -> Play:
     """A scenario of the suite from its submission on."""
-    return Play(story(scenario))
+    return Play(story(scenario, timeouts=times))

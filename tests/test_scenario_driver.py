@@ -12,6 +12,7 @@ from exitcode_conformance.scenario import (
     UntilAttempt,
     UntilSucceeded,
 )
+from exitcode_conformance.timeouts import Timeouts
 from exitcode_fixtures.scenario_driver import SKEW, Need
 
 ONE = "tfjob-worker-exit1-worker3"
@@ -215,6 +216,26 @@ def test_quiet_is_longer_than_every_bound_that_a_check_waits_for() -> None:
     seen.told.wait(QUIET + 1)
     assert seen.next(last_event=last) is Need.NOTHING, "a container may run for six units"
     assert not seen.settles
+
+
+@pytest.mark.parametrize("name", [ONE, KILLED, WHEN_FAILED])
+def test_what_is_removed_is_waited_for_where_something_is(name: str) -> None:
+    times = Timeouts.default("real")
+    assert times.cleanup > 2 * times.running
+    seen = play(name, times)
+    seen.told.begin()
+    if name != ONE:
+        seen.told.ends("worker-0", 137 if name == KILLED else 1)
+    if name == KILLED:
+        seen.told.asks_deletion("worker-0")
+    if name == WHEN_FAILED:
+        seen.told.says("Failed")
+        assert seen.next() is Need.DELETE_JOB
+        seen.told.delete_job()
+    last = seen.told.now
+    seen.told.wait(2 * times.running)
+    seen.next(last_event=last)
+    assert seen.settles == (name == ONE)
 
 
 def test_it_gives_up_when_the_bound_on_a_scenario_runs_out() -> None:
