@@ -140,6 +140,27 @@ def test_applying_again_changes_what_has_changed_and_no_more(kubectl: Kubectl) -
     kubectl("delete", "svc/two", "tfjob/job")
 
 
+def test_a_job_waits_for_a_controller_and_says_what_the_controller_says(kubectl: Kubectl) -> None:
+    assert kubectl("create", "job", "batch", "--image=busybox", "--", "true") == "job.batch/batch created\n"
+    header, row = columns(kubectl("get", "jobs"))
+    assert header == ["NAME", "STATUS", "COMPLETIONS", "DURATION", "AGE"]
+    assert row[:3] == ["batch", "Running", "0/1"]
+    assert columns(kubectl("get", "job", "batch", "-o", "wide"))[0][5:] == ["CONTAINERS", "IMAGES", "SELECTOR"]
+    kept = json.loads(kubectl("get", "job", "batch", "-o", "json"))
+    uid = kept["metadata"]["uid"]
+    assert kept["spec"]["selector"] == {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}}
+    assert kept["spec"]["template"]["metadata"]["labels"]["batch.kubernetes.io/job-name"] == "batch"
+    said = [{"type": one, "status": "True"} for one in ("SuccessCriteriaMet", "Complete")]
+    times = {"startTime": "2024-05-01T12:00:00Z", "completionTime": "2024-05-01T12:00:07Z"}
+    patch = json.dumps({"status": {**times, "succeeded": 1, "conditions": said}})
+    kubectl("patch", "job", "batch", "--subresource=status", "--type=merge", "-p", patch)
+    kubectl("wait", "--for=condition=Complete", "job/batch", f"--timeout={WAIT}")
+    assert columns(kubectl("get", "job", "batch"))[1][1:4] == ["Complete", "1/1", "7s"]
+    assert "is invalid: [metadata.name" in kubectl("create", "job", "Batch", "--image=busybox", code=1)
+    assert "podFailurePolicy" in kubectl("explain", "job.spec")
+    assert kubectl("delete", "job", "batch") == 'job.batch "batch" deleted\n'
+
+
 def test_a_misspelt_manifest_is_refused(kubectl: Kubectl) -> None:
     manifest = pod("misspelt", "exit 0")
     manifest["spec"]["restartPolicies"] = "Never"  # type: ignore[index]
