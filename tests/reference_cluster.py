@@ -26,7 +26,7 @@ Thing = dict[str, Any]
 PATIENCE = float(os.environ.get("EXITCODE_TEST_PATIENCE", "120"))
 """Seconds until a test gives up; nothing takes so long."""
 CRDS = Path(__file__).parent.parent / "fixtures" / "exitcode_fixtures" / "manifests" / "crds"
-WATCHED = ("pods", "services", "events", "tfjobs", "pytorchjobs")
+WATCHED = ("pods", "services", "events", "tfjobs", "pytorchjobs", "jobs")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ import urllib3
 from kubernetes.client.api_client import ApiClient
 from kubernetes.client.configuration import Configuration
 
-from exitcode_reference_controller.kinds import API_VERSION
+from exitcode_reference_controller.kinds import API_VERSION, BATCH_JOB
 
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 30.0
@@ -191,9 +191,15 @@ def _refusal(status: int, data: bytes) -> ApiError:
     return ApiError(status, str(answer.get("reason", "Unknown")), str(answer.get("message", "")))
 
 
+_ROOTS = {
+    **dict.fromkeys(("pods", "services", "events"), "/api/v1"),
+    BATCH_JOB.plural: f"/apis/{BATCH_JOB.api_version}",
+}
+
+
 def collection_path(resource: str, namespace: str | None) -> str:
     """Path of `pods`, `services`, `events` or a job kind's plural, in one namespace or in all."""
-    root = "/api/v1" if resource in ("pods", "services", "events") else f"/apis/{API_VERSION}"
+    root = _ROOTS.get(resource, f"/apis/{API_VERSION}")
     return f"{root}/{resource}" if namespace is None else f"{root}/namespaces/{namespace}/{resource}"
 
 

@@ -20,15 +20,19 @@ from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.kube_config import load_kube_config
 
 from exitcode_reference_controller.api import Api, Unreachable
-from exitcode_reference_controller.controller import Controller
+from exitcode_reference_controller.batch_job import BatchReconciler
+from exitcode_reference_controller.controller import BATCH, TRAINING, Controller
 from exitcode_reference_controller.informer import CannotList
-from exitcode_reference_controller.kinds import GROUP, KINDS
+from exitcode_reference_controller.kinds import BATCH_JOB, GROUP, KINDS, BatchKind, JobKind
 from exitcode_reference_controller.mutants import VARIANTS
 
 log = logging.getLogger(__name__)
 
 _BROKEN, _CLUSTER_UNUSABLE, _USAGE = 1, 3, 4
 _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
+
+
+_KNOWN = (*KINDS, BATCH_JOB.name)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -42,14 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.list_variants:
         print(json.dumps([{"name": v.name, "sentence": v.sentence} for v in VARIANTS.values()], indent=2))
         return 0
-    variant = VARIANTS[options.variant]
     logging.basicConfig(
         stream=sys.stderr,
         level=options.log_level.upper(),
         format="%(asctime)s %(levelname)s %(threadName)s %(message)s",
     )
     logging.getLogger("urllib3").setLevel(logging.WARNING)
-    kinds = {name: KINDS[name] for name in options.kinds}
     configuration = Configuration()
     try:
         load_kube_config(options.kubeconfig, options.context, configuration, persist_config=False)
@@ -59,26 +61,51 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: stopped.set())
     threading.excepthook = _end_with_thread
-    connections = options.workers + len(kinds) + 4
-    api = Api(configuration, connections=connections)
-    controller = Controller(
-        api,
-        variant.reconciler(),
-        kinds=kinds,
-        namespace=options.namespace,
-        workers=options.workers,
-        slowness=variant.slowness,
-    )
+    api = Api(configuration, connections=2 * (options.workers + 4) + len(options.kinds))
+    controllers = _controllers(api, options)
     try:
-        controller.start()
+        for controller in controllers:
+            controller.start()
     except CannotList as problem:
         return _give_up(_explain(api, problem))
     except Unreachable as problem:
         return _give_up(f"the API server {api.host} cannot be reached: {problem}")
     print("ready", flush=True)
     stopped.wait()
-    controller.stop()
+    for controller in controllers:
+        controller.stop()
     return 0
+
+
+def _controllers(api: Api, options: argparse.Namespace) -> list[Controller[JobKind] | Controller[BatchKind]]:
+    """One for each family of kinds that is asked for: nothing of the other is watched."""
+    variant = VARIANTS[options.variant]
+    found: list[Controller[JobKind] | Controller[BatchKind]] = []
+    kinds = {name: KINDS[name] for name in options.kinds if name in KINDS}
+    if kinds:
+        found.append(
+            Controller(
+                api,
+                variant.reconciler(),
+                family=TRAINING,
+                kinds=kinds,
+                namespace=options.namespace,
+                workers=options.workers,
+                slowness=variant.slowness,
+            )
+        )
+    if BATCH_JOB.name in options.kinds:
+        found.append(
+            Controller(
+                api,
+                BatchReconciler(backoff=options.job_backoff),
+                family=BATCH,
+                kinds={BATCH_JOB.name: BATCH_JOB},
+                namespace=options.namespace,
+                workers=options.workers,
+            )
+        )
+    return found
 
 
 def _end_with_thread(ended: threading.ExceptHookArgs) -> None:
@@ -92,7 +119,7 @@ def _end_with_thread(ended: threading.ExceptHookArgs) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="exitcode_reference_controller",
-        description="A minimal operator for Kubeflow training jobs.",
+        description="A minimal operator for Kubeflow training jobs, and for Kubernetes' own Jobs.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
     parser.add_argument("--kubeconfig", default=os.environ.get("KUBECONFIG", "~/.kube/config"), metavar="PATH")
@@ -108,7 +135,14 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list-variants", action="store_true", help="print name and sentence of each as JSON, and end")
     parser.add_argument("--workers", type=_positive, default=4, metavar="N", help="jobs worked on at one time")
     parser.add_argument(
-        "--kinds", type=_kinds, default="TFJob,PyTorchJob", metavar="KIND,…", help="of: " + ", ".join(KINDS)
+        "--kinds", type=_kinds, default="TFJob,PyTorchJob", metavar="KIND,…", help="of: " + ", ".join(_KNOWN)
+    )
+    parser.add_argument(
+        "--job-backoff",
+        type=_seconds,
+        default=10.0,
+        metavar="SECONDS",
+        help="delay of the next pod after the first failure in a Job, doubled by each further one",
     )
     parser.add_argument("--log-level", default="info", choices=("debug", "info", "warning", "error"))
     return parser
@@ -120,18 +154,30 @@ def _positive(text: str) -> int:
     return int(text)
 
 
+def _seconds(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds, 0 or greater")
+    return seconds
+
+
 def _kinds(text: str) -> list[str]:
     names = [name.strip() for name in text.split(",") if name.strip()]
-    unknown = [name for name in names if name not in KINDS]
+    unknown = [name for name in names if name not in _KNOWN]
     if unknown or not names:
         raise argparse.ArgumentTypeError(
-            f"{', '.join(unknown) or 'nothing'} is no job kind; known are {', '.join(KINDS)}"
+            f"{', '.join(unknown) or 'nothing'} is no job kind; known are {', '.join(_KNOWN)}"
         )
     return names
 
 
 def _explain(api: Api, problem: CannotList) -> str:
     resource, refusal = problem.resource, problem.refusal
+    if refusal.status == _NOT_FOUND and resource == BATCH_JOB.plural:
+        return f"the API server {api.host} does not serve {resource} of {BATCH_JOB.api_version}"
     if refusal.status == _NOT_FOUND:
         return f"the API server {api.host} knows no {resource}; apply the CRD {resource}.{GROUP} first"
     if refusal.status in (_UNAUTHORIZED, _FORBIDDEN):

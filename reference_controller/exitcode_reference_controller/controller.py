@@ -1,7 +1,7 @@
 """When to look at a job, and how to do safely what `reconcile` wants: the impure half of the operator.
 
 Nothing here knows what an exit code is. The rules that keep a stale copy of the cluster from doing harm:
-- names are deterministic, so the API server refuses a second pod of an index;
+- names of replicas are deterministic, so the API server refuses a second pod of an index;
 - every deletion names the UID it means;
 - the ledger and the status are written before the actions that they tell of, each under the resourceVersion
   that the plan was made from, so a plan made from old news is refused as a whole;
@@ -14,13 +14,14 @@ create, delete on pods and services; create on events.
 import logging
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from exitcode_reference_controller.api import Api, ApiError, Unreachable, collection_path, object_path
 from exitcode_reference_controller.identity import JOB_LABEL, OPERATOR_LABEL
 from exitcode_reference_controller.informer import Bucket, Informer, Store
-from exitcode_reference_controller.kinds import API_VERSION, KINDS_BY_OPERATOR_NAME, JobKind
+from exitcode_reference_controller.kinds import BATCH_JOB, KINDS_BY_OPERATOR_NAME, Kind
 from exitcode_reference_controller.ledger import ANNOTATION
 from exitcode_reference_controller.plan import (
     Action,
@@ -31,7 +32,6 @@ from exitcode_reference_controller.plan import (
     Plan,
     Thing,
 )
-from exitcode_reference_controller.reconcile import Reconciler
 from exitcode_reference_controller.recorder import Recorder
 from exitcode_reference_controller.slowness import Pace, Slowness
 from exitcode_reference_controller.workqueue import WorkQueue
@@ -51,29 +51,73 @@ class Key(NamedTuple):
     name: str
 
 
+KindT = TypeVar("KindT", bound=Kind)
+KindT_contra = TypeVar("KindT_contra", bound=Kind, contravariant=True)
+
+
+class Reconciliation(Protocol[KindT_contra]):
+    """What decides; it is asked again and again."""
+
+    def reconcile(self, kind: KindT_contra, observed: Observed) -> Plan:
+        """What is to be done for a job as it is observed."""
+
+    def admits_pods(self, status: Thing) -> bool:
+        """Whether pods and services may still be created for a job of this status."""
+
+    def is_told(self, reason: str) -> bool:
+        """Whether the controller records an event of its own."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """How the objects of some kinds are known, and the habits that those kinds share."""
+
+    job_label: str
+    """Label by which everything that a job owns names it."""
+    kind_of: Callable[[Mapping[str, str]], Kind | None]
+    """The kind of the job whose pod has these labels."""
+    owned: tuple[str, ...]
+    gives_up_on_invalid: bool
+    """A job whose pods the API server calls invalid fails; otherwise they are tried again."""
+    names_nouns: bool
+    """Events are called SuccessfulCreatePod rather than SuccessfulCreate."""
+
+
+TRAINING = Family(
+    job_label=JOB_LABEL,
+    kind_of=lambda labels: KINDS_BY_OPERATOR_NAME.get(labels.get(OPERATOR_LABEL, "")),
+    owned=("pods", "services"),
+    gives_up_on_invalid=True,
+    names_nouns=True,
+)
+BATCH = Family(
+    job_label="batch.kubernetes.io/job-name",
+    kind_of=lambda _: BATCH_JOB,
+    owned=("pods",),
+    gives_up_on_invalid=False,
+    names_nouns=False,
+)
+
+
 class Outdated(Exception):
     """The plan was made from old news; the news is on its way, and the key has to be looked at again."""
-
-
-def _job_of(thing: Thing) -> Bucket:
-    labels = thing["metadata"].get("labels") or {}
-    return thing["metadata"]["namespace"], labels.get(JOB_LABEL, "")
 
 
 def _itself(thing: Thing) -> Bucket:
     return thing["metadata"]["namespace"], thing["metadata"]["name"]
 
 
-class Controller:
+class Controller(Generic[KindT]):
     """Watches jobs of some kinds and what they own, and reconciles each job whenever something about it
     changes."""
 
     def __init__(
         self,
         api: Api,
-        reconciler: Reconciler,
+        reconciler: Reconciliation[KindT],
         *,
-        kinds: Mapping[str, JobKind],
+        family: Family,
+        kinds: Mapping[str, KindT],
         namespace: str | None,
         workers: int,
         slowness: Slowness | None = None,
@@ -81,6 +125,7 @@ class Controller:
         """`namespace` None: all of them. `slowness` is for variants; None: everything is done at once."""
         self._api = api
         self._reconciler = reconciler
+        self._family = family
         self._kinds = dict(kinds)
         self._pace = Pace(slowness) if slowness is not None else None
         self._queue: WorkQueue[Key] = WorkQueue()
@@ -103,11 +148,11 @@ class Controller:
                 api,
                 resource,
                 namespace=namespace,
-                query={"labelSelector": JOB_LABEL},
-                store=Store(_job_of),
+                query={"labelSelector": family.job_label},
+                store=Store(self._job_of),
                 on_change=self._owned_changed,
             )
-            for resource in ("pods", "services")
+            for resource in family.owned
         }
         self._threads = [
             threading.Thread(target=self._work, name=f"worker-{number}", daemon=True) for number in range(workers)
@@ -132,11 +177,14 @@ class Controller:
 
     # ---- when to look --------------------------------------------------------------------------------------
 
-    def _owned_changed(self, thing: Thing) -> None:
+    def _job_of(self, thing: Thing) -> Bucket:
         labels = thing["metadata"].get("labels") or {}
-        kind = KINDS_BY_OPERATOR_NAME.get(labels.get(OPERATOR_LABEL, ""))
+        return thing["metadata"]["namespace"], labels.get(self._family.job_label, "")
+
+    def _owned_changed(self, thing: Thing) -> None:
+        kind = self._family.kind_of(thing["metadata"].get("labels") or {})
         if kind is not None and kind.name in self._kinds:
-            self._queue.add(Key(kind.name, *_job_of(thing)))
+            self._queue.add(Key(kind.name, *self._job_of(thing)))
 
     def _work(self) -> None:
         while (key := self._queue.take()) is not None:
@@ -172,7 +220,7 @@ class Controller:
             Observed(
                 job=job,
                 pods=self._owned["pods"].store.bucket(bucket),
-                services=self._owned["services"].store.bucket(bucket),
+                services=self._owned["services"].store.bucket(bucket) if "services" in self._owned else (),
                 now=datetime.now(UTC),
                 rejection=rejection if rejected_uid == job["metadata"]["uid"] else None,
             ),
@@ -190,7 +238,7 @@ class Controller:
         if self._pace is not None:
             self._pace.forget(key)
 
-    def _carry_out(self, key: Key, kind: JobKind, job: Thing, plan: Plan) -> None:
+    def _carry_out(self, key: Key, kind: KindT, job: Thing, plan: Plan) -> None:
         written = self._write_ledger(key, kind, job, plan)
         written = self._write_status(key, kind, written, plan)
         for announcement in plan.announcements:
@@ -208,7 +256,7 @@ class Controller:
         if held_up is not None:
             raise held_up
 
-    def _write_ledger(self, key: Key, kind: JobKind, job: Thing, plan: Plan) -> Thing:
+    def _write_ledger(self, key: Key, kind: KindT, job: Thing, plan: Plan) -> Thing:
         if plan.ledger is None:
             return job
         change = {
@@ -219,13 +267,13 @@ class Controller:
         }
         return self._write_job(key, lambda path: self._api.patch(path, change), kind)
 
-    def _write_status(self, key: Key, kind: JobKind, job: Thing, plan: Plan) -> Thing:
+    def _write_status(self, key: Key, kind: KindT, job: Thing, plan: Plan) -> Thing:
         if plan.status == (job.get("status") or {}):
             return job
-        manifest = {**job, "apiVersion": API_VERSION, "kind": kind.name, "status": dict(plan.status)}
+        manifest = {**job, "apiVersion": kind.api_version, "kind": kind.name, "status": dict(plan.status)}
         return self._write_job(key, lambda path: self._api.replace(f"{path}/status", manifest), kind)
 
-    def _write_job(self, key: Key, write: Callable[[str], dict[str, Any]], kind: JobKind) -> Thing:
+    def _write_job(self, key: Key, write: Callable[[str], dict[str, Any]], kind: KindT) -> Thing:
         try:
             written = write(object_path(kind.plural, key.namespace, key.name))
         except ApiError as refusal:
@@ -235,7 +283,7 @@ class Controller:
         self._jobs[key.kind].store.put(written)
         return written
 
-    def _prove_alive(self, key: Key, kind: JobKind, job: Thing) -> None:
+    def _prove_alive(self, key: Key, kind: KindT, job: Thing) -> None:
         try:
             now = self._api.get(object_path(kind.plural, key.namespace, key.name))
         except ApiError as refusal:
@@ -249,7 +297,7 @@ class Controller:
         ):
             raise Outdated("the job is not to be run any more")
 
-    def _act(self, key: Key, kind: JobKind, job: Thing, action: Action) -> None:
+    def _act(self, key: Key, kind: KindT, job: Thing, action: Action) -> None:
         match action:
             case Create():
                 self._create(key, kind, job, action.manifest)
@@ -258,24 +306,26 @@ class Controller:
             case _:
                 self._remove(object_path(kind.plural, key.namespace, key.name), job["metadata"]["uid"])
 
-    def _create(self, key: Key, kind: JobKind, job: Thing, manifest: Thing) -> None:
-        name, noun = manifest["metadata"]["name"], manifest["kind"]
+    def _create(self, key: Key, kind: KindT, job: Thing, manifest: Thing) -> None:
+        noun = manifest["kind"]
+        name = manifest["metadata"].get("name") or manifest["metadata"]["generateName"]
         resource = f"{noun.lower()}s"
         try:
             made = self._api.create(collection_path(resource, manifest["metadata"]["namespace"]), manifest)
         except ApiError as refusal:
             if refusal.status == _CONFLICT:
                 raise Outdated(f"{noun} {name} exists already") from refusal
-            if refusal.status in _INVALID:
+            if refusal.status in _INVALID and self._family.gives_up_on_invalid:
                 self._rejections[key] = (job["metadata"]["uid"], refusal.message)
                 raise Outdated(refusal.message) from refusal
-            self._announce(kind, job, "Warning", f"FailedCreate{noun}", f"Error creating: {refusal.message}", name)
+            message = f"Error creating: {refusal.message}"
+            self._announce(kind, job, "Warning", self._reason("FailedCreate", noun), message, name)
             raise
         self._owned[resource].store.put(made)
-        message = f"Created {noun.lower()}: {name}"
-        self._announce(kind, job, "Normal", f"SuccessfulCreate{noun}", message, made["metadata"]["uid"])
+        message = f"Created {noun.lower()}: {made['metadata']['name']}"
+        self._announce(kind, job, "Normal", self._reason("SuccessfulCreate", noun), message, made["metadata"]["uid"])
 
-    def _delete(self, kind: JobKind, job: Thing, action: Delete) -> None:
+    def _delete(self, kind: KindT, job: Thing, action: Delete) -> None:
         path = object_path(action.resource, job["metadata"]["namespace"], action.name)
         answer = self._remove(path, action.uid)
         if answer is None:
@@ -284,7 +334,10 @@ class Controller:
         if answer.get("kind") == noun and "deletionTimestamp" in answer["metadata"]:
             self._owned[action.resource].store.put(answer)
         message = f"Deleted {noun.lower()}: {action.name}"
-        self._announce(kind, job, "Normal", f"SuccessfulDelete{noun}", message, action.uid)
+        self._announce(kind, job, "Normal", self._reason("SuccessfulDelete", noun), message, action.uid)
+
+    def _reason(self, what: str, noun: str) -> str:
+        return f"{what}{noun}" if self._family.names_nouns else what
 
     def _remove(self, path: str, uid: str) -> dict[str, Any] | None:
         try:
@@ -295,7 +348,7 @@ class Controller:
             raise
 
     def _announce(
-        self, kind: JobKind, job: Thing, event_type: Literal["Normal", "Warning"], reason: str, message: str, key: str
+        self, kind: KindT, job: Thing, event_type: Literal["Normal", "Warning"], reason: str, message: str, key: str
     ) -> None:
         if not self._reconciler.is_told(reason):
             return

@@ -1,11 +1,12 @@
 """The job kinds as data: every difference between a TFJob and a PyTorchJob that the controller knows of is in
 here.
 
-Source: the Go types and defaults of the Kubeflow training operator v1.9, group kubeflow.org, version v1.
+Source: the Go types and defaults of the Kubeflow training operator v1.9, group kubeflow.org, version v1. Kubernetes'
+own Job is of another family, with a reconciler of its own (`batch_job`).
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 GROUP = "kubeflow.org"
 VERSION = "v1"
@@ -17,9 +18,29 @@ WithoutLeader = Literal["first-worker", "all-workers", "refused"]
 EnvironmentStyle = Literal["tensorflow", "pytorch", "xgboost", "paddle", "jax", "none"]
 
 
+class Kind(Protocol):
+    """What the controller has to know of a kind of job, whatever it is for."""
+
+    @property
+    def name(self) -> str:
+        """As objects have it."""
+
+    @property
+    def plural(self) -> str:
+        """As paths have it."""
+
+    @property
+    def api_version(self) -> str:
+        """Group and version."""
+
+    @property
+    def operator_name(self) -> str:
+        """The source of its events."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class JobKind:
-    """One kind of job."""
+    """One kind of training job."""
 
     name: str
     plural: str
@@ -36,6 +57,11 @@ class JobKind:
     environment: EnvironmentStyle
     restarts_by_exit_code: bool = True
     """False: restartPolicy ExitCode is accepted and means Never."""
+
+    @property
+    def api_version(self) -> str:
+        """Group and version."""
+        return API_VERSION
 
     @property
     def operator_name(self) -> str:
@@ -128,3 +154,18 @@ KINDS: dict[str, JobKind] = {
     )
 }
 KINDS_BY_OPERATOR_NAME: dict[str, JobKind] = {kind.operator_name: kind for kind in KINDS.values()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchKind:
+    """Kubernetes' own Job."""
+
+    name: str = "Job"
+    plural: str = "jobs"
+    api_version: str = "batch/v1"
+    operator_name: str = "job-controller"
+    manager: str = "kubernetes.io/job-controller"
+    """What `spec.managedBy` says of a Job that is this controller's."""
+
+
+BATCH_JOB = BatchKind()

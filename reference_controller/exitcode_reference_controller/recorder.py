@@ -14,7 +14,7 @@ from collections import OrderedDict
 from datetime import UTC, datetime
 
 from exitcode_reference_controller.api import Api, ApiError, Unreachable, collection_path
-from exitcode_reference_controller.kinds import API_VERSION, JobKind
+from exitcode_reference_controller.kinds import Kind
 from exitcode_reference_controller.plan import Announcement, Thing
 from exitcode_reference_controller.status import timestamp
 
@@ -54,7 +54,7 @@ class Recorder:
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
 
-    def tell(self, kind: JobKind, job: Thing, announcement: Announcement) -> None:
+    def tell(self, kind: Kind, job: Thing, announcement: Announcement) -> None:
         """Records the event, unless it has been told before."""
         metadata = job["metadata"]
         facts = "\n".join((metadata["uid"], announcement.reason, announcement.key))
@@ -71,7 +71,7 @@ class Recorder:
             "kind": "Event",
             "metadata": {"name": name, "namespace": metadata["namespace"]},
             "involvedObject": {
-                "apiVersion": API_VERSION,
+                "apiVersion": kind.api_version,
                 "kind": kind.name,
                 "namespace": metadata["namespace"],
                 "name": metadata["name"],
