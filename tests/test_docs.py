@@ -40,7 +40,7 @@ from exitcode_fixtures.operators.description import (
     bundled_names,
     load_description,
 )
-from exitcode_fixtures.rights import CRD_RIGHTS, EXTENDED_RIGHTS, HARNESS_RIGHTS, job_rights
+from exitcode_fixtures.rights import CRD_RIGHTS, EXTENDED_RIGHTS, GUEST_RIGHTS, HARNESS_RIGHTS, Right, job_rights
 from exitcode_fixtures.settings import MAX_PODS
 from exitcode_reports.header import (
     ClusterIdentity,
@@ -243,10 +243,18 @@ def test_the_format_of_the_recording_is_told() -> None:
     assert set(get_args(Event.model_fields["verb"].annotation)) <= named
 
 
-def test_the_role_grants_what_a_run_needs_and_no_more() -> None:
-    text = read("fixtures/exitcode_fixtures/manifests/rbac.yaml")
+@pytest.mark.parametrize(
+    ("name", "kind", "own"),
+    [
+        ("rbac.yaml", "ClusterRole", [*HARNESS_RIGHTS, *CRD_RIGHTS]),
+        ("rbac-namespace.yaml", "Role", [*GUEST_RIGHTS]),
+    ],
+)
+def test_the_role_grants_what_a_run_needs_and_no_more(name: str, kind: str, own: list[Right]) -> None:
+    text = read(f"fixtures/exitcode_fixtures/manifests/{name}")
     (role,) = [document for document in yaml.safe_load_all(text) if "rules" in document]
-    needed = [*HARNESS_RIGHTS, *EXTENDED_RIGHTS, *CRD_RIGHTS]
+    assert role["kind"] == kind
+    needed = [*own, *EXTENDED_RIGHTS]
     certified = [kind for kind in KINDS.values() if kind.without_exit_code is None]
     needed += [right for kind in certified for right in job_rights(kind.plural, kind.group)]
     assert granted_by(role) == {(right.verb, right.resource, right.group) for right in needed}
