@@ -55,6 +55,7 @@ class Action(Frozen):
         "witness-submitted",
         "operator-started",
         "operator-exited",
+        "calibration",
         "canary",
         "nonsense",
         "watch-gap",
@@ -66,10 +67,11 @@ class Action(Frozen):
     """`delete-job` is the scenario's own, `remove-job` only tidies up after `complete`. `step-reached` and
     `step-timed-out` say which step; `remove-pod` which `pod` by its `uid` and `how`; `table` what the API server would
     have `kubectl get` print of the job: `resource_version` and `cells` (column → text), or `problem`; `watch-gap` which
-    resource: events of it may be missing; `canary` in how many seconds the first job of all succeeded, or the
-    `problem`; `nonsense` what the `answer` to a `job` was that makes no sense; `held-up` for how many seconds up to
-    this moment the harness or the API server was too slow to be fair to anybody; `starved` for how many seconds of the
-    last second or so the operator's and the embedded cluster's processes were ready to run and had no processor."""
+    resource: events of it may be missing; `calibration` how far clocks were apart, and how long answers and news of a
+    change took; `canary` in how many seconds the first job of all succeeded, or the `problem`; `nonsense` what the
+    `answer` to a `job` was that makes no sense; `held-up` for how many seconds up to this moment the harness or the API
+    server was too slow to be fair to anybody; `starved` for how many seconds of the last second or so the operator's
+    and the embedded cluster's processes were ready to run and had no processor."""
 
 
 Entry = Event | Action

@@ -10,6 +10,7 @@ from exitcode_conformance.entry import Entry, Event
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.verdict import Verdict
 from exitcode_conformance.waiver import Waiver
+from exitcode_reports.calibration import Calibration
 from exitcode_reports.drawing import Drawing, draw
 from exitcode_reports.matrix import Matrix, matrix_of
 from exitcode_reports.plot import told
@@ -170,6 +171,7 @@ def identity_of(recording: Recording) -> tuple[tuple[str, tuple[tuple[str, str],
     """Cards of the head of the page: title, and rows of name and value."""
     head, footer = recording.header, recording.footer
     operator, contract, cluster = head.operator, head.contract, head.cluster
+    measured = Calibration.of(recording.entries)
     starts = {"process": "as a process of the run", "manifests": "from manifests", "none": "was running already"}
     rows = {
         "Operator": (
@@ -195,6 +197,7 @@ def identity_of(recording: Recording) -> tuple[tuple[str, tuple[tuple[str, str],
             ("nodes", ", ".join(cluster.nodes)),
             ("note", cluster.note or ""),
             ("namespace", head.namespace),
+            *(measured.rows if measured else ()),
         ),
         "Run": (
             ("id", head.run_id),

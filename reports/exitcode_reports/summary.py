@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.verdict import Verdict
 from exitcode_conformance.waiver import WaiverState, WaiverUse
+from exitcode_reports.calibration import Calibration
 from exitcode_reports.evidence import TimeEvidence, time_evidence
 from exitcode_reports.header import Header, Level
 from exitcode_reports.recording import Recording
@@ -115,7 +116,14 @@ def summarise(recording: Recording) -> Summary:
         overall=overall,
         heading=HEADINGS[overall],
         sentence=_sentence(recording.header, overall, counting, waivers, partial=recording.partial),
-        notices=(*cut, *_embedded(recording), *_counted_waivers(waivers, waived), *faults, *_unproven(requirements)),
+        notices=(
+            *cut,
+            *_embedded(recording),
+            *_doubts(recording),
+            *_counted_waivers(waivers, waived),
+            *faults,
+            *_unproven(requirements),
+        ),
         alarms=frozenset((*cut, *faults)),
         waivers=waivers,
         waived=waived,
@@ -239,6 +247,11 @@ def _cut(recording: Recording) -> Iterator[str]:
 def _embedded(recording: Recording) -> Iterator[str]:
     if recording.header.cluster.type == "embedded":
         yield "Run on the embedded cluster, which imitates Kubernetes: no certification is claimed from it."
+
+
+def _doubts(recording: Recording) -> tuple[str, ...]:
+    measured = Calibration.of(recording.entries)
+    return measured.warnings(recording.header.timeouts, recording.header.reproduce) if measured else ()
 
 
 def _counted_waivers(waivers: Sequence[WaiverUse], cases: int) -> Iterator[str]:
