@@ -150,6 +150,8 @@ def test_null_does_nothing_and_ends_cleanly(bare_stage: Stage) -> None:
         (("--kubeconfig", "{unreachable}"), 3, "cannot be reached"),
         (("--variant", "nonsense"), 4, "invalid choice: 'nonsense'"),
         (("--kinds", "CronJob"), 4, "CronJob is no job kind"),
+        (("--kinds", "Job", "--variant", "always-restart"), 4, "leave Job out of --kinds"),
+        (("--job-backoff", "soon"), 4, "0 or greater"),
         (("--workers", "0"), 4, "1 or greater"),
     ],
 )

@@ -32,6 +32,7 @@ _BROKEN, _CLUSTER_UNUSABLE, _USAGE = 1, 3, 4
 _UNAUTHORIZED, _FORBIDDEN, _NOT_FOUND = 401, 403, 404
 
 
+_REFERENCE = "reference"
 _KNOWN = (*KINDS, BATCH_JOB.name)
 
 
@@ -42,7 +43,10 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the controller until it is told to stop; answers with the exit status."""
-    options = _parser().parse_args(arguments)
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    if options.variant != _REFERENCE and BATCH_JOB.name in options.kinds:
+        parser.error(f"variant {options.variant} is of training jobs only: leave {BATCH_JOB.name} out of --kinds")
     if options.list_variants:
         print(json.dumps([{"name": v.name, "sentence": v.sentence} for v in VARIANTS.values()], indent=2))
         return 0
@@ -127,7 +131,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--namespace", help="the only one to look at; all if none is named")
     parser.add_argument(
         "--variant",
-        default="reference",
+        default=_REFERENCE,
         choices=sorted(VARIANTS),
         metavar="NAME",
         help="which controller to be; --list-variants names all",
