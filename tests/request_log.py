@@ -4,7 +4,7 @@ import json
 import ssl
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -47,9 +47,12 @@ def right_of(method: str, target: str) -> RightUsed | None:
 
 
 @contextmanager
-def logged(server: str, authority: str) -> Iterator[RequestLog]:
+def logged(
+    server: str, authority: str, *, answers: Callable[[str, str, str], int | None] = lambda *_: None
+) -> Iterator[RequestLog]:
     """A proxy to `server`, whose certificate is checked against the PEM text `authority`. It passes on whatever
-    credentials a request carries."""
+    credentials a request carries. Method, path and media type of a request to which it `answers` with a status of its
+    own do not come that far."""
     with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
         file.write(authority)
         file.flush()
@@ -61,6 +64,12 @@ def logged(server: str, authority: str) -> Iterator[RequestLog]:
 
         def _pass_on(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            code = answers(self.command, urlsplit(self.path).path, self.headers.get("Content-Type", ""))
+            if code is not None:
+                self.send_response_only(code)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
             headers = {name: value for name, value in self.headers.items() if name.lower() not in _HOP}
             answer = pool.request(
                 self.command, server + self.path, body=body, headers=headers, preload_content=False, redirect=False

@@ -3,7 +3,9 @@
 import json
 import shutil
 import threading
-from collections.abc import Iterator
+from base64 import b64decode
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,9 @@ from typing import Any
 import pytest
 import yaml
 from cluster_support import embedded, environment, run_command
+from request_log import logged
 from test_embedded_api import Raw
+from test_rights import kubeconfig_of
 
 from exitcode_fixtures.api import Json, KubernetesApi, connected
 from exitcode_fixtures.clusters.cluster import Cluster
@@ -19,6 +23,7 @@ from exitcode_fixtures.crds import CRDS, bundled_crds
 from exitcode_fixtures.created_objects import JOURNAL, CreatedObjects, remove_noted
 from exitcode_fixtures.errors import ExitStatus, HarnessError, UsageError
 from exitcode_fixtures.manifest_files import in_creation_order, read_manifests
+from exitcode_fixtures.new_object import create_new
 from exitcode_fixtures.operator_definitions import lent_definitions
 from exitcode_fixtures.run_folder import new_run_id
 from exitcode_fixtures.run_namespace import NAMESPACES, run_namespace
@@ -183,6 +188,46 @@ def test_what_is_there_already_is_neither_changed_nor_removed(api: KubernetesApi
     finally:
         api.delete(path)
         api.delete(f"{CRDS}/things.theirs.example.com")
+
+
+def test_a_server_without_server_side_apply_gets_a_post(api: KubernetesApi, cluster: Cluster, tmp_path: Path) -> None:
+    def old(_method: str, _path: str, media_type: str) -> int | None:
+        return 415 if media_type == "application/apply-patch+yaml" else None
+
+    with through(cluster, tmp_path, old) as old_api:
+        created = create_new(old_api, "/api/v1/namespaces/default/configmaps", config("posted", a="1"))
+        assert (created or {})["data"] == {"a": "1"}
+        assert create_new(old_api, "/api/v1/namespaces/default/configmaps", config("posted", a="2")) is None
+    assert api.get("/api/v1/namespaces/default/configmaps/posted")["data"] == {"a": "1"}
+    api.delete("/api/v1/namespaces/default/configmaps/posted")
+
+
+def test_whoever_was_faster_gets_the_object_back(api: KubernetesApi, cluster: Cluster, tmp_path: Path) -> None:
+    collection = "/api/v1/namespaces/default/configmaps"
+    theirs = api.create(collection, config("faster", a="1"))
+
+    def before_it_was_there(method: str, path: str, _media_type: str) -> int | None:
+        return 404 if (method, path) == ("GET", f"{collection}/faster") else None
+
+    with through(cluster, tmp_path, before_it_was_there) as early:
+        labelled = {**config("faster", b="2"), "metadata": {"name": "faster", "labels": {"of": "ours"}}}
+        assert create_new(early, collection, labelled) is None
+        assert create_new(early, collection, config("faster", a="2")) is None, "a conflict"
+    found = api.get(f"{collection}/faster")
+    assert (found["data"], found["metadata"].get("labels")) == (theirs["data"], None)
+    api.delete(f"{collection}/faster")
+
+
+@contextmanager
+def through(cluster: Cluster, folder: Path, answers: Callable[[str, str, str], int | None]) -> Iterator[KubernetesApi]:
+    """The cluster behind a proxy that answers some requests itself."""
+    content = yaml.safe_load(cluster.kubeconfig.read_text("utf-8"))
+    entry = content["clusters"][0]["cluster"]
+    trusted = b64decode(entry["certificate-authority-data"]).decode()
+    with logged(entry["server"], trusted, answers=answers) as log:
+        path = kubeconfig_of(folder, log.url, content["users"][0]["user"]["token"])
+        with connected(path) as api:
+            yield api
 
 
 def test_a_note_keeps_what_others_of_the_run_have_noted(api: KubernetesApi) -> None:
