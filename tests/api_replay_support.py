@@ -1,7 +1,7 @@
-"""Replays one script of API requests against any API server and brings the answers into a comparable form.
+"""Replays a script of API requests against any API server and brings the answers into a comparable form.
 
-`python tests/api_replay_support.py KUBECONFIG` writes the answers of a real kube-apiserver anew, for whoever changes
-the script.
+`python tests/api_replay_support.py SCRIPT KUBECONFIG`, SCRIPT being `api` or `job`, writes the answers of a real
+kube-apiserver anew, for whoever changes the script.
 """
 
 import base64
@@ -11,6 +11,7 @@ import secrets
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -19,9 +20,6 @@ import urllib3
 import yaml
 
 DATA: Final = Path(__file__).parent / "data"
-SCRIPT: Final = DATA / "api_replay.yaml"
-RECORDED: Final = DATA / "api_replay_kubernetes_1_20.json"
-DIFFERENCES: Final = DATA / "api_replay_differences.yaml"
 AWAIT_S: Final = 90
 """A real garbage collector looks for new kinds every 30 s."""
 
@@ -32,12 +30,36 @@ _AGE = re.compile(r"(\d+[smhdy])+")
 Json = dict[str, Any]
 
 
-def load_script() -> list[Json]:
-    """The steps, in order."""
-    steps: list[Json] = yaml.safe_load(SCRIPT.read_text())
-    names = [step["id"] for step in steps]
-    assert len(names) == len(set(names)), "step ids must be unique"
-    return steps
+@dataclass(frozen=True, kw_only=True)
+class Script:
+    """A script, what a real kube-apiserver answered, and where the embedded cluster answers otherwise."""
+
+    name: str
+    minor: int
+    """Of the Kubernetes 1.x that is the yardstick."""
+
+    @property
+    def recorded(self) -> Path:
+        """The answers of the yardstick."""
+        return DATA / f"{self.name}_replay_kubernetes_1_{self.minor}.json"
+
+    @property
+    def differences(self) -> Path:
+        """The differences that are kept."""
+        return DATA / f"{self.name}_replay_differences.yaml"
+
+    def steps(self) -> list[Json]:
+        """The steps, in order."""
+        steps: list[Json] = yaml.safe_load((DATA / f"{self.name}_replay.yaml").read_text())
+        names = [step["id"] for step in steps]
+        assert len(names) == len(set(names)), "step ids must be unique"
+        return steps
+
+
+API: Final = Script(name="api", minor=20)
+JOB: Final = Script(name="job", minor=34)
+"""Jobs are younger than the rest: see `exitcode_fixtures.embedded.job`."""
+SCRIPTS: Final = (API, JOB)
 
 
 class Server:
@@ -277,16 +299,17 @@ def differences(ours: Any, theirs: Any, path: str = "") -> Iterator[tuple[str, A
         yield path, ours, theirs
 
 
-def replay(kubeconfig: Path) -> dict[str, Json]:
+def replay(script: Script, kubeconfig: Path) -> dict[str, Json]:
     """The answers of the server that a kubeconfig names."""
     server = Server(kubeconfig)
     try:
         run = Replay(server)
-        run.run(load_script())
+        run.run(script.steps())
         return run.answers
     finally:
         server.close()
 
 
 if __name__ == "__main__":
-    RECORDED.write_text(json.dumps(replay(Path(sys.argv[1])), indent=1, sort_keys=True) + "\n")
+    chosen = next(one for one in SCRIPTS if one.name == sys.argv[1])
+    chosen.recorded.write_text(json.dumps(replay(chosen, Path(sys.argv[2])), indent=1, sort_keys=True) + "\n")
