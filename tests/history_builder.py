@@ -14,12 +14,12 @@ from typing import Any, Self
 
 from job_objects import Generation, JobObjects, Json, copied
 
+from exitcode_conformance.container import SIDECAR
 from exitcode_conformance.contract import contract_ids, load_contract
 from exitcode_conformance.entry import Action, Entry, Event, WatchVerb
 from exitcode_conformance.history import Declared, History
 from exitcode_conformance.judge import judge
 from exitcode_conformance.plan import Case
-from exitcode_conformance.rendering import SIDECAR
 from exitcode_conformance.run_record import RunRecord
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.scenarios import SCENARIOS

@@ -1,4 +1,5 @@
-"""A proxy in front of an API server that notes which right each request needs: what is asked for, not what is meant."""
+"""A proxy in front of an API server that notes which right each request needs: what is asked for, not what is meant.
+It may change what is sent, and so make another server of the one behind it."""
 
 import json
 import ssl
@@ -46,13 +47,25 @@ def right_of(method: str, target: str) -> RightUsed | None:
     return _VERBS[method], resource, group
 
 
+Change = Callable[[str, str, bytes], bytes]
+"""Method, target and body of a request → the body that is passed on."""
+
+
+def _as_it_is(_method: str, _target: str, body: bytes) -> bytes:
+    return body
+
+
 @contextmanager
 def logged(
-    server: str, authority: str, *, answers: Callable[[str, str, str], int | None] = lambda *_: None
+    server: str,
+    authority: str,
+    *,
+    answers: Callable[[str, str, str], int | None] = lambda *_: None,
+    change: Change = _as_it_is,
 ) -> Iterator[RequestLog]:
     """A proxy to `server`, whose certificate is checked against the PEM text `authority`. It passes on whatever
     credentials a request carries. Method, path and media type of a request to which it `answers` with a status of its
-    own do not come that far."""
+    own do not come that far; what does may be changed by `change`."""
     with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
         file.write(authority)
         file.flush()
@@ -63,13 +76,14 @@ def logged(
         protocol_version = "HTTP/1.1"
 
         def _pass_on(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            sent = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             code = answers(self.command, urlsplit(self.path).path, self.headers.get("Content-Type", ""))
             if code is not None:
                 self.send_response_only(code)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
                 return
+            body = change(self.command, self.path, sent)
             headers = {name: value for name, value in self.headers.items() if name.lower() not in _HOP}
             answer = pool.request(
                 self.command, server + self.path, body=body, headers=headers, preload_content=False, redirect=False

@@ -9,7 +9,7 @@ from job_objects import Json
 from operator_simulation import SimulatedStory, Simulation, Style
 
 from exitcode_conformance.judge import judge
-from exitcode_conformance.kinds import KINDS
+from exitcode_conformance.kinds import KUBEFLOW_KINDS
 from exitcode_conformance.plan import Claims, build_plan
 from exitcode_conformance.registry import FEATURES
 from exitcode_conformance.scenarios import SCENARIOS
@@ -17,7 +17,7 @@ from exitcode_conformance.timeouts import Timeouts
 from exitcode_conformance.verdict import Verdict
 
 DOCS = CONTRACTS["kubeflow-docs"]
-PLAN = build_plan(claims=Claims(kinds=tuple(KINDS), features=tuple(FEATURES)), contract=DOCS, profile="core")
+PLAN = build_plan(claims=Claims(kinds=KUBEFLOW_KINDS, features=tuple(FEATURES)), contract=DOCS, profile="core")
 NAMES = (
     "tfjob-worker-exit0-worker1",
     "tfjob-worker1-exit0-chief1-worker2",

@@ -1,5 +1,6 @@
 """What a history says was seen, and what it leaves out."""
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from history_builder import story
 
 from exitcode_conformance.entry import Event
 from exitcode_conformance.history import History, JobVersion
+from exitcode_conformance.kinds import JOB, TFJOB, KindTraits
 from exitcode_conformance.witness import operator_act
 
 KILLED = "tfjob-worker-exit137-worker3"
@@ -15,7 +17,7 @@ ONE = "tfjob-worker-exit1-worker3"
 
 def version(**status: Any) -> JobVersion:
     """The job with a status."""
-    return JobVersion(seq=1, time=0, verb="MODIFIED", object={"metadata": {"uid": "u"}, "status": status})
+    return JobVersion(seq=1, time=0, verb="MODIFIED", object={"metadata": {"uid": "u"}, "status": status}, kind=TFJOB)
 
 
 def conditions(*names: str) -> JobVersion:
@@ -73,7 +75,7 @@ def test_the_state_follows_from_what_is_true_and_documented(names: tuple[str, ..
 
 @pytest.mark.parametrize("status", [None, "ready", [], 7, {}])
 def test_a_status_that_is_no_status_says_nothing(status: object) -> None:
-    seen = JobVersion(seq=1, time=0, verb="ADDED", object={"metadata": {"uid": "u"}, "status": status})
+    seen = JobVersion(seq=1, time=0, verb="ADDED", object={"metadata": {"uid": "u"}, "status": status}, kind=TFJOB)
     assert (seen.conditions, seen.state, seen.replica_statuses, seen.count("Worker", "succeeded")) == ([], None, {}, 0)
 
 
@@ -218,3 +220,25 @@ def test_only_what_nobody_else_does_proves_that_the_operator_did_it() -> None:
     assert operator_act(event("pods", "MODIFIED"), {}) is None
     assert operator_act(event("pods", "DELETED"), {}) is None
     assert operator_act(event("events", "ADDED"), None) is None
+
+
+def test_conditions_are_understood_by_the_names_that_the_operator_gives_them() -> None:
+    kind = TFJOB.with_traits(KindTraits(conditions={"Succeeded": "Complete", "Running": "Active"}))
+
+    def said(*names: str) -> JobVersion:
+        return dataclasses.replace(conditions(*names), kind=kind)
+
+    assert said("Created", "Active").state == "Running"
+    assert said("Created", "(Active)", "Complete").state == "Succeeded"
+    assert said("Created", "Succeeded").state == "Created", "what it calls otherwise it does not mean by that name"
+    assert said("Failed").state == "Failed"
+
+
+def test_a_job_of_kubernetes_says_how_it_ended_and_counts_its_pods() -> None:
+    status = {"active": 1, "succeeded": 2, "conditions": [{"type": "Complete", "status": "True"}]}
+    job = dataclasses.replace(version(**status), kind=JOB)
+    assert (job.state, job.true_conditions) == ("Succeeded", ["Succeeded"])
+    assert [job.count("Worker", name) for name in ("active", "succeeded", "failed")] == [1, 2, 0]
+    assert dataclasses.replace(version(), kind=JOB).replica_statuses == {}
+    started = dataclasses.replace(version(startTime="2026-01-01T00:00:00Z"), kind=JOB)
+    assert started.replica_statuses == {"Worker": {"active": 0, "succeeded": 0, "failed": 0}}

@@ -11,7 +11,7 @@ from exitcode_conformance.entry import Event
 from exitcode_conformance.history import History
 from exitcode_conformance.judge import judge
 from exitcode_conformance.judging import judged
-from exitcode_conformance.kinds import KINDS
+from exitcode_conformance.kinds import KUBEFLOW_KINDS
 from exitcode_conformance.plan import Case, Claims, build_plan
 from exitcode_conformance.registry import FEATURES
 from exitcode_conformance.requirements import REQUIREMENTS
@@ -24,7 +24,7 @@ from exitcode_fixtures.scenario_driver import ScenarioDriver
 ONE = "tfjob-worker-exit1-worker3"
 KILLED = "tfjob-worker-exit137-worker3"
 DOCS = CONTRACTS["kubeflow-docs"]
-PLAN = build_plan(claims=Claims(kinds=tuple(KINDS), features=tuple(FEATURES)), contract=DOCS, profile="core")
+PLAN = build_plan(claims=Claims(kinds=KUBEFLOW_KINDS, features=tuple(FEATURES)), contract=DOCS, profile="core")
 
 
 def failed() -> Story:

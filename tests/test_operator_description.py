@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from exitcode_conformance.kinds import KINDS
 from exitcode_conformance.registry import FEATURES
 from exitcode_fixtures.errors import ExitStatus, UsageError
 from exitcode_fixtures.operators.description import (
@@ -43,7 +44,8 @@ def written(folder: Path, text: str) -> str:
 
 def test_the_bundled_ones_are_valid_and_claim_what_they_are_judged_by() -> None:
     controls = ("always-restart", "null", "reference")
-    assert bundled_names() == tuple(sorted((*controls, "training-operator-1.4.0", "training-operator-1.9.0")))
+    published = ("kubernetes-job", "reference-jobs", "training-operator-1.4.0", "training-operator-1.9.0")
+    assert bundled_names() == tuple(sorted((*controls, *published)))
     reference, null, always = (load_description(name) for name in ("reference", "null", "always-restart"))
     assert isinstance(reference.start, StartProcess)
     assert isinstance(null.start, StartNone)
@@ -62,6 +64,14 @@ def test_a_whole_description_is_read(tmp_path: Path) -> None:
     assert description.timeouts == {"terminal": 20}
     assert description.waivers[0].scenarios == "*"
     assert description.waivers[0].expires.isoformat() == "2030-01-31"
+
+
+def test_what_an_operator_has_otherwise_makes_its_kinds(tmp_path: Path) -> None:
+    traits = "{TFJob: {container: trainer, replica_types: [PS, Worker], conditions: {Succeeded: Complete}}}"
+    text = WHOLE.replace("kinds: [TFJob]", f"kinds: [TFJob]\nkind_traits: {traits}")
+    kind = load_description(written(tmp_path, text)).kind("TFJob")
+    assert (kind.container, kind.replica_types, kind.called("Succeeded")) == ("trainer", ("PS", "Worker"), "Complete")
+    assert load_description(written(tmp_path, WHOLE)).kind("TFJob") == KINDS["TFJob"]
 
 
 def test_paths_start_at_the_descriptions_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,6 +100,35 @@ def test_paths_start_at_the_descriptions_own_folder(tmp_path: Path, monkeypatch:
         ("[TFJob]", "[]", "line 10, is wrong at `kinds`: it may not be empty"),
         ("[TFJob]", "[TFJob, TFJob]", "line 10, is wrong at `kinds`: `TFJob` is named twice"),
         ("[identity]", "[identity, magic]", "line 13, is wrong at `features.1`: 'magic' is unknown; known are"),
+        ("[TFJob]", "[Job]", "`Job` is no kind of the adapter kubeflow, but of batch"),
+        ("adapter: kubeflow", "adapter: batch", "`TFJob` is no kind of the adapter batch, but of kubeflow"),
+        ("label_generation: v1.6\n", "", "`label_generation` is needed by the adapter kubeflow"),
+        ("clean_pod_policy_default: None\n", "", "`clean_pod_policy_default` is needed by the adapter kubeflow"),
+        (
+            "[TFJob]",
+            "[TFJob]\nkind_traits: {PyTorchJob: {container: torch}}",
+            "`kind_traits` speaks of PyTorchJob, which is not among the kinds",
+        ),
+        (
+            "[TFJob]",
+            "[TFJob]\nkind_traits: {TFJob: {replica_types: [Worker, Nobody]}}",
+            "TFJob has no replica type Nobody; it has PS, Worker, Chief, Master, Evaluator",
+        ),
+        (
+            "[TFJob]",
+            "[TFJob]\nkind_traits: {TFJob: {conditions: {Done: Complete}}}",
+            "line 11, is wrong at `kind_traits.TFJob.conditions",
+        ),
+        (
+            "[TFJob]",
+            "[TFJob]\nkind_traits: {TFJob: {events: {ExitedWithCode: E, SuccessfulCreatePod: E}}}",
+            "line 11, is wrong at `kind_traits.TFJob.events`: `E` cannot stand for two",
+        ),
+        (
+            "[TFJob]",
+            "[TFJob]\nkind_traits: {TFJob: {pods: many}}",
+            "line 11, has an unknown key `kind_traits.TFJob.pods`",
+        ),
         ('version: "1"', "version: 1.10", "line 2, is wrong at `identity.version`: expected a text"),
         ('version: "1"', "version: latest", "line 2, is wrong at `identity.version`: 'latest' is a name that moves"),
         (

@@ -7,15 +7,16 @@ from typing import get_args
 
 import pytest
 
+from exitcode_conformance.adapters import ADAPTERS
 from exitcode_conformance.contract import load_contract
-from exitcode_conformance.kinds import KINDS
+from exitcode_conformance.kinds import KUBEFLOW_KINDS, KindTraits, kinds_of
 from exitcode_conformance.plan import Case, Claims, build_plan
-from exitcode_conformance.registry import FEATURES, DuplicateRequirement, Feature, requirement
+from exitcode_conformance.registry import FEATURES, DuplicateRequirement, Feature, Profile, requirement
 from exitcode_conformance.requirements import REQUIREMENTS, by_group
 from exitcode_conformance.scenarios import SCENARIOS
 
 DOCS = load_contract("kubeflow-docs")
-EVERYTHING = Claims(kinds=tuple(KINDS), features=tuple(FEATURES))
+EVERYTHING = Claims(kinds=KUBEFLOW_KINDS, features=tuple(FEATURES))
 CATALOGUE = {
     "CLEAN": "01 02 03 04 05",
     "EVENT": "01 02 03 04 05",
@@ -29,8 +30,15 @@ CATALOGUE = {
 
 
 @cache
-def plan(claims: Claims = EVERYTHING, contract: str = "kubeflow-docs") -> Mapping[str, Case]:
-    """The cases of the core profile by their names."""
+def everything(contract: str) -> Mapping[str, Case]:
+    """What an operator of all claims is put to, by the cases' names."""
+    return plan(EVERYTHING, contract)
+
+
+def plan(claims: Claims | None = None, contract: str = "kubeflow-docs") -> Mapping[str, Case]:
+    """The cases of the core profile by their names; without claims, those of an operator that claims everything."""
+    if claims is None:
+        return everything(contract)
     cases = build_plan(claims=claims, contract=load_contract(contract), profile="core")
     assert len({case.name for case in cases}) == len(cases), "a name stands for one case"
     return {case.name: case for case in cases}
@@ -148,3 +156,41 @@ def test_an_operator_is_not_put_to_a_scenario_whose_point_it_does_not_claim() ->
 
 def test_what_a_scenario_needs_is_a_feature() -> None:
     assert {feature for scenario in SCENARIOS.values() for feature in scenario.needs} <= set(FEATURES)
+
+
+def test_replica_types_that_the_operator_does_not_know_are_not_supported() -> None:
+    cases = plan(EVERYTHING.model_copy(update={"traits": {"TFJob": KindTraits(replica_types=("PS", "Worker"))}}))
+    assert cases["EXIT-03[tfjob-ps-exit137-ps1-worker3]"].planned == "run"
+    left_out = cases["EXIT-03[tfjob-chief-exit137-chief1-worker2]"]
+    assert left_out.planned == "not-supported"
+    assert left_out.reason == "the operator does not claim the replica type Chief of TFJob"
+    assert not any("chief" in name for name in cases["EXIT-06[exit137]"].scenarios)
+
+
+@pytest.mark.parametrize("profile", ["core", "extended"])
+def test_what_makes_no_sense_for_a_job_of_kubernetes_is_declared_and_everything_else_judged(profile: Profile) -> None:
+    claims = Claims(kinds=kinds_of("batch"), features=tuple(FEATURES))
+    cases = build_plan(claims=claims, contract=DOCS, profile=profile)
+    asked = [r for r, found in REQUIREMENTS.items() if profile == "extended" or found.profile == "core"]
+    assert list(dict.fromkeys(case.requirement for case in cases)) == asked
+    without = ADAPTERS["batch"].without
+    for case in cases:
+        if case.requirement in without:
+            assert (case.subject, case.scenarios, case.planned) == ("batch", (), "not-supported")
+            assert case.reason == without[case.requirement]
+        else:
+            assert case.planned == "run"
+            assert {SCENARIOS[name].kind for name in case.scenarios} == {"Job"}
+    judged = {case.requirement for case in cases if case.planned == "run"}
+    assert {"EXIT-02", "EXIT-03", "EXIT-04", "EXIT-12", "RESTART-06", "RESTART-07", "LIMIT-01", "STATE-09"} <= judged
+
+
+def test_a_job_of_kubernetes_is_no_matter_of_an_operator_of_kubeflow() -> None:
+    assert not any(SCENARIOS[name].kind == "Job" for case in plan().values() for name in case.scenarios)
+
+
+def test_an_operator_of_two_job_apis_is_put_to_both() -> None:
+    both = plan(EVERYTHING.model_copy(update={"kinds": ("TFJob", "Job")}))
+    assert both["STATE-03[batch]"].planned == "not-supported"
+    assert both["STATE-03[tfjob-worker-exit137-worker1]"].planned == "run"
+    assert both["EXIT-02[job-worker-exit1-worker1]"].planned == "run"

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from exitcode_conformance.pods import Incarnation, PodVersion, replica_of
+from exitcode_conformance.adapters import ADAPTERS
+from exitcode_conformance.pods import Incarnation, PodVersion
 
 Json = dict[str, Any]
 RUNNING: Json = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
@@ -188,4 +189,21 @@ def test_a_disruption_is_seen_by_its_condition_or_its_reason() -> None:
 def test_a_pod_stands_for_a_replica_by_its_name_or_its_labels(
     name: str, labels: dict[str, str] | None, replica: str | None
 ) -> None:
-    assert replica_of({"metadata": {"name": name, "labels": labels}}, "job") == replica
+    assert ADAPTERS["kubeflow"].replica_of({"metadata": {"name": name, "labels": labels}}, "job") == replica
+
+
+INDEX = "batch.kubernetes.io/job-completion-index"
+
+
+@pytest.mark.parametrize(
+    ("metadata", "replica"),
+    [
+        ({"name": "job-x7k2p"}, "worker-0"),
+        ({"name": "job-24567", "annotations": {}}, "worker-0"),
+        ({"name": "job-2-x7k2p", "annotations": {INDEX: "2"}}, "worker-2"),
+        ({"name": "job-2-x7k2p", "labels": {INDEX: "1"}}, "worker-1"),
+        ({"name": "job-2-x7k2p", "annotations": {INDEX: "two"}}, None),
+    ],
+)
+def test_a_pod_of_a_job_of_kubernetes_is_known_by_its_completion_index(metadata: Json, replica: str | None) -> None:
+    assert ADAPTERS["batch"].replica_of({"metadata": metadata}, "job") == replica

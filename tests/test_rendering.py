@@ -10,10 +10,9 @@ from typing import Any, get_args
 
 import pytest
 
-from exitcode_conformance.kinds import KINDS
-from exitcode_conformance.rendering import (
+from exitcode_conformance.adapters.kubeflow import MANIFEST_SECONDS_PER_UNIT
+from exitcode_conformance.container import (
     INIT,
-    MANIFEST_SECONDS_PER_UNIT,
     MISSING_COMMAND,
     NO_NODE,
     OUTCOME_VARIABLE,
@@ -23,9 +22,9 @@ from exitcode_conformance.rendering import (
     config_map_name,
     outcome_data,
     outcome_word,
-    render_config_map,
-    render_job,
 )
+from exitcode_conformance.kinds import KINDS, KUBEFLOW_KINDS, KindTraits
+from exitcode_conformance.rendering import render_config_map, render_job
 from exitcode_conformance.scenario import (
     SIGNAL_NUMBERS,
     ExitOutcome,
@@ -174,7 +173,11 @@ def test_the_config_map_holds_the_next_outcome_of_every_replica() -> None:
     assert rendered["data"] == outcome_data(scenario, {}, Timeouts())
 
 
-@pytest.mark.parametrize("scenario", [s for s in SCENARIOS.values() if s.manifest is None][::7], ids=lambda s: s.id)
+OF_KUBEFLOW = [s for s in SCENARIOS.values() if s.manifest is None and s.kind in KUBEFLOW_KINDS]
+OF_BATCH = [s for s in SCENARIOS.values() if s.kind == "Job"]
+
+
+@pytest.mark.parametrize("scenario", OF_KUBEFLOW[::7], ids=lambda s: s.id)
 def test_a_job_is_rendered_as_its_kind_wants_it(scenario: Scenario) -> None:
     kind = KINDS[scenario.kind]
     job = render_job(scenario, "run", Timeouts(), image="registry/busybox:1")
@@ -274,3 +277,40 @@ def test_the_seed_is_submitted_as_it_stands_but_for_its_name_times_and_limits() 
         short, long = (f"{n * 0.5 / MANIFEST_SECONDS_PER_UNIT:g}" for n in (10, 30))
         scaled = [word.replace("30s", long).replace("10s", short) for word in wanted["command"]]
         assert seen["command"] == scaled
+
+
+@pytest.mark.parametrize("scenario", OF_BATCH, ids=lambda s: s.id)
+def test_a_job_of_kubernetes_asks_for_what_the_scenario_means(scenario: Scenario) -> None:
+    job = render_job(scenario, "run", Timeouts(), image="registry/busybox:1")
+    assert (job["apiVersion"], job["kind"]) == ("batch/v1", "Job")
+    assert job["metadata"] == {"name": scenario.id, "namespace": "run"}
+    spec = job["spec"]
+    (group,) = scenario.groups
+    assert (spec["parallelism"], spec["completions"]) == (group.replicas, group.replicas)
+    assert spec.get("completionMode") == ("Indexed" if group.replicas > 1 else None)
+    policies = {"ExitCode": "Never", "Never": "Never", "OnFailure": "OnFailure"}
+    assert spec["template"]["spec"]["restartPolicy"] == policies[group.restart_policy]
+    assert spec.get("backoffLimit") == scenario.run_policy.get(
+        "backoffLimit", 0 if group.restart_policy == "Never" else None
+    )
+    for limit in ("activeDeadlineSeconds", "ttlSecondsAfterFinished"):
+        assert spec.get(limit) == scenario.run_policy.get(limit)
+    rules = spec.get("podFailurePolicy", {}).get("rules", [])
+    expected = [("FailJob", [1, 2, 126, 127, 128, 139]), ("Ignore", [130, 137, 138, 143])]
+    told = [(rule["action"], rule["onExitCodes"]["values"]) for rule in rules]
+    assert told == (expected if group.restart_policy == "ExitCode" else [])
+    training = spec["template"]["spec"]["containers"][0]
+    assert {rule["onExitCodes"]["containerName"] for rule in rules} <= {training["name"]}
+
+
+@pytest.mark.parametrize(("index", "code"), [("0", 3), ("1", 4)])
+def test_the_script_takes_its_index_from_wherever_it_is_told(shell: Sequence[str], index: str, code: int) -> None:
+    with started(shell, "0=exit:3:0 1=exit:4:0", pod=index) as process:
+        assert process.wait(5) == code
+
+
+def test_an_operator_may_call_the_training_container_otherwise() -> None:
+    scenario = SCENARIOS["tfjob-worker-exit1-worker1"]
+    kind = KINDS["TFJob"].with_traits(KindTraits(container="trainer"))
+    spec = render_job(scenario, "run", Timeouts(), kind=kind)["spec"]["tfReplicaSpecs"]["Worker"]["template"]["spec"]
+    assert [container["name"] for container in spec["containers"]] == ["trainer"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 from cluster_support import embedded_api
 
+from exitcode_conformance.kinds import KINDS
 from exitcode_conformance.pods import Incarnation, PodVersion
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.scenarios import SCENARIOS
@@ -30,7 +31,14 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesApi]:
 @pytest.fixture
 def requests(api: KubernetesApi) -> ScenarioRequests:
     times = Timeouts(cleanup=1)
-    return ScenarioRequests(api, namespace="default", timeouts=times, image="busybox:1.36", stop=threading.Event())
+    return ScenarioRequests(
+        api,
+        namespace="default",
+        kind_of=KINDS.__getitem__,
+        timeouts=times,
+        image="busybox:1.36",
+        stop=threading.Event(),
+    )
 
 
 @pytest.fixture

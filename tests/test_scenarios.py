@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from exitcode_conformance.contract import load_contract
-from exitcode_conformance.kinds import KINDS
+from exitcode_conformance.kinds import KINDS, KUBEFLOW_KINDS
 from exitcode_conformance.plan import Claims, build_plan
 from exitcode_conformance.registry import FEATURES
 from exitcode_conformance.requirements import REQUIREMENTS
@@ -34,6 +34,8 @@ SEVERAL_FAIL = (
     "tfjob-both-onfailure1-limit2-worker2",
     "tfjob-at-once-137-1-worker2",
     "pytorchjob-at-once-1-137-master1-worker1",
+    "job-both-onfailure1-limit2-worker3",
+    "job-at-once-137-1-worker3",
 )
 """Scenarios in which who is faster changes nothing of what has to come."""
 DOCUMENTED = (0, 1, 2, 126, 127, 128, 130, 137, 138, 139, 143)
@@ -64,7 +66,7 @@ def test_every_documented_code_is_tried_in_every_place_and_as_a_real_signal(code
 
 @pytest.mark.parametrize("contract", ["kubeflow-docs", "kubeflow-api"])
 def test_every_requirement_is_judged_in_two_scenarios_of_different_topology(contract: str) -> None:
-    claims = Claims(kinds=tuple(KINDS), features=tuple(FEATURES))
+    claims = Claims(kinds=KUBEFLOW_KINDS, features=tuple(FEATURES))
     plan = build_plan(claims=claims, contract=load_contract(contract), profile="extended")
     topologies: dict[str, set[tuple[str, str]]] = {name: set() for name in REQUIREMENTS}
     for case in plan:
@@ -76,16 +78,16 @@ def test_every_requirement_is_judged_in_two_scenarios_of_different_topology(cont
 
 def test_every_kind_but_those_of_the_core_is_tried_in_the_extended_profile_only() -> None:
     core = {s.kind for s in SCENARIOS.values() if s.profile == "core"}
-    assert core == {"TFJob", "PyTorchJob"}
+    assert core == {"TFJob", "PyTorchJob", "Job"}
     assert {s.kind for s in SCENARIOS.values()} == set(KINDS)
-    claims = Claims(kinds=tuple(KINDS), features=tuple(FEATURES))
+    claims = Claims(kinds=KUBEFLOW_KINDS, features=tuple(FEATURES))
     plan = build_plan(claims=claims, contract=load_contract("kubeflow-docs"), profile="core")
     assert {SCENARIOS[name].profile for case in plan for name in case.scenarios} == {"core"}
 
 
 @pytest.mark.parametrize("kind", ["XGBoostJob", "PaddleJob", "JAXJob"])
 def test_every_other_kind_is_judged_by_what_is_not_of_one_kind(kind: str) -> None:
-    claims = Claims(kinds=tuple(KINDS), features=tuple(FEATURES))
+    claims = Claims(kinds=KUBEFLOW_KINDS, features=tuple(FEATURES))
     plan = build_plan(claims=claims, contract=load_contract("kubeflow-docs"), profile="extended")
     judged = {case.requirement for case in plan if any(SCENARIOS[name].kind == kind for name in case.scenarios)}
     assert judged >= {"EXIT-01", "EXIT-02", "EXIT-03", "EXIT-04", "EXIT-06", "STATE-09", "RESTART-06"}
@@ -94,7 +96,7 @@ def test_every_other_kind_is_judged_by_what_is_not_of_one_kind(kind: str) -> Non
 
 
 def test_an_mpijob_is_in_the_plan_to_say_that_exit_code_has_no_effect_on_it() -> None:
-    claims = Claims(kinds=tuple(KINDS), features=tuple(FEATURES))
+    claims = Claims(kinds=KUBEFLOW_KINDS, features=tuple(FEATURES))
     plan = build_plan(claims=claims, contract=load_contract("kubeflow-docs"), profile="extended")
     cases = [case for case in plan if any(SCENARIOS[name].kind == "MPIJob" for name in case.scenarios)]
     assert {"EXIT-02", "EXIT-03"} <= {case.requirement for case in cases}
@@ -175,6 +177,8 @@ def test_the_rule_of_success_is_that_of_the_kind() -> None:
         ("JAXJob", "worker1", ("worker-0",)),
         ("JAXJob", "worker2", ("worker-0", "worker-1")),
         ("MPIJob", "launcher1-worker1", ("launcher-0",)),
+        ("Job", "worker1", ("worker-0",)),
+        ("Job", "worker3", ("worker-0", "worker-1", "worker-2")),
     }
 
 

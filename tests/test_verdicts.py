@@ -9,7 +9,7 @@ from operator_simulation import Simulation, Style
 
 from exitcode_conformance.history import History
 from exitcode_conformance.judge import judge
-from exitcode_conformance.kinds import KINDS
+from exitcode_conformance.kinds import KUBEFLOW_KINDS
 from exitcode_conformance.plan import Case, Claims, build_plan
 from exitcode_conformance.registry import FEATURES
 from exitcode_conformance.requirements import REQUIREMENTS
@@ -17,7 +17,7 @@ from exitcode_conformance.scenarios import SCENARIOS
 from exitcode_conformance.timeouts import Timeouts
 from exitcode_conformance.verdict import Verdict
 
-EVERYTHING = Claims(kinds=tuple(KINDS), features=tuple(FEATURES))
+EVERYTHING = Claims(kinds=KUBEFLOW_KINDS, features=tuple(FEATURES))
 STYLES = {
     "reference": Style(),
     "release 1.4": Style(generation="v1.4", cleans="Running", says_running_early=True),

@@ -5,7 +5,7 @@ Whoever checks a report against it need not trust the code that wrote the report
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Literal
@@ -13,10 +13,11 @@ from typing import Literal
 import yaml
 
 from exitcode_conformance import SUITE_VERSION
+from exitcode_conformance.adapters.batch import TABLE as BATCH_CONTRACT
 from exitcode_conformance.contract import contract_ids, load_contract
 from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.kills import published_kills
-from exitcode_conformance.kinds import KINDS
+from exitcode_conformance.kinds import KUBEFLOW_KINDS, kinds_of
 from exitcode_conformance.plan import Case, Claims, build_plan
 from exitcode_conformance.registry import FEATURES, Level
 from exitcode_conformance.requirements import REQUIREMENTS
@@ -53,6 +54,8 @@ class FrozenRequirement(Frozen):
     scenarios: JudgedIn
     mutants: tuple[str, ...]
     """What it is shown to fail by."""
+    batch: int | str
+    """The cases of a Job of Kubernetes itself, or why there are none."""
 
 
 class RequirementList(Frozen):
@@ -76,7 +79,9 @@ class RequirementList(Frozen):
 
 def build_list() -> RequirementList:
     """The list as the code has it."""
-    claims = Claims(kinds=tuple(KINDS), features=tuple(FEATURES))
+    claims = Claims(kinds=KUBEFLOW_KINDS, features=tuple(FEATURES))
+    jobs = Claims(kinds=kinds_of("batch"), features=tuple(FEATURES))
+    of_jobs = build_plan(claims=jobs, contract=load_contract(BATCH_CONTRACT), profile="extended")
     plans = {
         name: build_plan(claims=claims, contract=load_contract(name), profile="extended") for name in contract_ids()
     }
@@ -97,8 +102,13 @@ def build_list() -> RequirementList:
             cases={contract: len(some) for contract, some in found.items()},
             scenarios=_judged_in({name for some in found.values() for case in some for name in case.scenarios}),
             mutants=proofs.get(requirement.id, ()),
+            batch=_of_jobs([case for case in of_jobs if case.requirement == requirement.id]),
         )
     return RequirementList(suite=SUITE_VERSION, requirements=entries)
+
+
+def _of_jobs(cases: Sequence[Case]) -> int | str:
+    return cases[0].reason or "" if cases and cases[0].planned != "run" else len(cases)
 
 
 def _judged_in(names: set[str]) -> JudgedIn:

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from exitcode_conformance.adapters import adapter_of
 from exitcode_conformance.entry import Action, Entry, Event
 from exitcode_conformance.frozen import Frozen
-from exitcode_conformance.kinds import KINDS, JobKind
+from exitcode_conformance.kinds import KINDS, JobKind, KindTraits
 from exitcode_conformance.ordering import in_order
-from exitcode_conformance.pods import Attempt, Incarnation, PodVersion, replica_of
+from exitcode_conformance.pods import Attempt, Incarnation, PodVersion
 from exitcode_conformance.scenario import RecreateJob, Scenario, is_outcome
 from exitcode_conformance.timeouts import Timeouts
 from exitcode_conformance.witness import Witness
@@ -43,6 +44,7 @@ class JobVersion:
     time: float
     verb: str
     object: Mapping[str, Any]
+    kind: JobKind
 
     @property
     def uid(self) -> str:
@@ -63,8 +65,9 @@ class JobVersion:
 
     @property
     def true_conditions(self) -> Sequence[str]:
-        """The documented conditions that are True, in the order in which the operator keeps them."""
-        types = [str(c.get("type")) for c in self.conditions if c.get("status") == "True"]
+        """The documented conditions that are True, in the order in which the operator keeps them; by their documented
+        names, whatever the operator calls them."""
+        types = [self.kind.documented(str(c.get("type"))) for c in self.conditions if c.get("status") == "True"]
         return [name for name in types if name in DOCUMENTED_STATES]
 
     def is_true(self, condition: str) -> bool:
@@ -84,9 +87,8 @@ class JobVersion:
 
     @property
     def replica_statuses(self) -> Mapping[str, Mapping[str, Any]]:
-        """status.replicaStatuses, empty when there is none."""
-        found = self.status.get("replicaStatuses")
-        return {k: v for k, v in found.items() if isinstance(v, Mapping)} if isinstance(found, Mapping) else {}
+        """Replica type → `active`, `succeeded`, `failed`; empty when the status has none."""
+        return adapter_of(self.kind.name).replica_statuses(self.status, self.kind)
 
     def count(self, replica_type: str, what: str) -> int:
         """A number of replicaStatuses such as `succeeded`; one that is left out is 0, and so is what is no number."""
@@ -103,6 +105,12 @@ class Declared(Frozen):
     """The same for the job kinds of which it is another."""
     labels: str | None = None
     """Which generation of labels pods have, a key of `pods.LABELS`; None where nothing is declared."""
+    traits: dict[str, KindTraits] = {}
+    """Job kind → what the operator has otherwise than the published API."""
+
+    def kind(self, name: str) -> JobKind:
+        """A job kind as the operator has it; KeyError for one that is not known."""
+        return KINDS[name].with_traits(self.traits[name]) if name in self.traits else KINDS[name]
 
 
 class History:
@@ -137,10 +145,10 @@ class History:
         """Creations of pods that belong to no job, in the whole run: whatever they stand for, nobody can say."""
         self.run_actions = tuple(run_actions)
 
-    @property
+    @cached_property
     def kind(self) -> JobKind:
-        """The scenario's job kind."""
-        return KINDS[self.scenario.kind]
+        """The scenario's job kind, as the operator has it."""
+        return self.declared.kind(self.scenario.kind)
 
     @property
     def job_name(self) -> str:
@@ -185,7 +193,7 @@ class History:
     @cached_property
     def _job_events(self) -> tuple[JobVersion, ...]:
         return tuple(
-            JobVersion(seq=e.seq, time=e.time, verb=e.verb, object=e.object)
+            JobVersion(seq=e.seq, time=e.time, verb=e.verb, object=e.object, kind=self.kind)
             for e in self.events
             if e.resource == self.kind.plural
         )
@@ -249,8 +257,9 @@ class History:
                 versions.setdefault(uid, []).append(
                     PodVersion(seq=event.seq, time=event.time, verb=event.verb, object=event.object)
                 )
+        adapter = adapter_of(self.scenario.kind)
         return tuple(
-            Incarnation(replica=replica_of(found[0].object, self.job_name), versions=tuple(found))
+            Incarnation(replica=adapter.replica_of(found[0].object, self.job_name), versions=tuple(found))
             for found in versions.values()
         )
 

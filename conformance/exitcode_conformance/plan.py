@@ -3,9 +3,10 @@
 from collections.abc import Collection, Mapping
 from typing import Literal
 
+from exitcode_conformance.adapters import ADAPTERS
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.frozen import Frozen
-from exitcode_conformance.kinds import KINDS
+from exitcode_conformance.kinds import KINDS, AdapterName, KindTraits
 from exitcode_conformance.registry import Feature, Profile, Requirement
 from exitcode_conformance.requirements import REQUIREMENTS
 from exitcode_conformance.scenario import Scenario
@@ -19,6 +20,18 @@ class Claims(Frozen):
 
     kinds: tuple[str, ...]
     features: tuple[Feature, ...]
+    traits: dict[str, KindTraits] = {}
+    """Job kind → what the operator has otherwise than the published API."""
+
+    @property
+    def adapters(self) -> tuple[AdapterName, ...]:
+        """Those of the kinds, without duplicates."""
+        return tuple(dict.fromkeys(KINDS[kind].adapter for kind in self.kinds))
+
+    def replica_types(self, kind: str) -> tuple[str, ...]:
+        """The replica types that the operator knows of a kind."""
+        known = self.traits[kind].replica_types if kind in self.traits else None
+        return KINDS[kind].replica_types if known is None else known
 
 
 class Case(Frozen):
@@ -46,14 +59,24 @@ def build_plan(
     scenarios: Mapping[str, Scenario] = SCENARIOS,
     requirements: Mapping[str, Requirement] = REQUIREMENTS,
 ) -> tuple[Case, ...]:
-    """Every case of the profile, in the order of the requirements."""
+    """Every case of the profile, in the order of the requirements. Scenarios of a job API of which the operator claims
+    no kind are none of its plan."""
     profiles: tuple[Profile, ...] = ("core",) if profile == "core" else ("core", "extended")
-    tried = {name: scenario for name, scenario in scenarios.items() if scenario.profile in profiles}
+    tried = {n: s for n, s in scenarios.items() if s.profile in profiles and _adapter_of(s) in claims.adapters}
     cases: list[Case] = []
     for requirement in requirements.values():
-        if requirement.profile in profiles:
-            cases += _cases_of(requirement, claims, contract, tried)
+        if requirement.profile not in profiles:
+            continue
+        declared = [ADAPTERS[name] for name in claims.adapters if requirement.id in ADAPTERS[name].without]
+        apart = {adapter.name for adapter in declared}
+        judged = {name: scenario for name, scenario in tried.items() if _adapter_of(scenario) not in apart}
+        cases += [_case(requirement, adapter.name, (), adapter.without[requirement.id]) for adapter in declared]
+        cases += _cases_of(requirement, claims, contract, judged)
     return tuple(cases)
+
+
+def _adapter_of(scenario: Scenario) -> AdapterName:
+    return KINDS[scenario.kind].adapter
 
 
 def _cases_of(
@@ -93,6 +116,9 @@ def _obstacle(requirement: Requirement | None, scenario: Scenario, claims: Claim
         return unsupported
     if scenario.kind not in claims.kinds:
         return f"the operator does not claim the kind {scenario.kind}"
+    unknown = [g.type for g in scenario.groups if g.type not in claims.replica_types(scenario.kind)]
+    if unknown:
+        return f"the operator does not claim the replica type {unknown[0]} of {scenario.kind}"
     features = (*((requirement.feature,) if requirement else ()), *scenario.needs)
     return next(filter(None, (_not_claimed(feature, claims) for feature in features)), None)
 

@@ -40,21 +40,6 @@ def labels_of(pod: Mapping[str, Any]) -> Mapping[str, str]:
     return pod["metadata"].get("labels") or {}
 
 
-def replica_of(pod: Mapping[str, Any], job: str) -> str | None:
-    """The replica that a pod stands for, `<type in lower case>-<index>`: by its name, else by its labels."""
-    name = str(pod["metadata"]["name"])
-    if name.startswith(f"{job}-"):
-        kind, _, index = name[len(job) + 1 :].rpartition("-")
-        # What somebody puts behind an index may be digits too.
-        if kind and index.isdecimal() and not kind.rpartition("-")[2].isdecimal():
-            return f"{kind}-{index}"
-    labels = labels_of(pod)
-    for keys in LABEL_GENERATIONS:
-        if keys["type"] in labels and keys["index"] in labels:
-            return f"{labels[keys['type']].lower()}-{labels[keys['index']]}"
-    return None
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PodVersion:
     """A pod as one watch event showed it."""

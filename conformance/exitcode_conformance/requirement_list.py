@@ -43,6 +43,8 @@ def _entry(identifier: str, entry: FrozenRequirement) -> Iterator[str]:
     judged = entry.scenarios
     where = [f"`{name}`" for name in judged.names] or [f"{count} {name}" for name, count in judged.families.items()]
     yield f"- scenarios: {judged.count}: {', '.join(where)}"
+    jobs = f"{entry.batch} cases" if isinstance(entry.batch, int) else f"not supported, {entry.batch}"
+    yield f"- of a Job of batch/v1: {jobs}"
     if entry.level != "INFO":
         shown = ", ".join(f"`{name}`" for name in entry.mutants)
         yield f"- shown to fail by: {shown or 'no mutant yet, so it is unproven and does not count'}"

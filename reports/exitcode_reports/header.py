@@ -8,6 +8,7 @@ from pydantic import AfterValidator, AwareDatetime, Field
 
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.frozen import Frozen
+from exitcode_conformance.kinds import KindTraits
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.timeouts import Timeouts
 from exitcode_conformance.waiver import Waiver
@@ -53,6 +54,8 @@ class OperatorIdentity(Frozen):
     """The default that its description declares; None where it declares none."""
     clean_pod_policy_of: dict[str, str] = Field(default_factory=dict)
     """Job kind → its default, where that is another."""
+    kind_traits: dict[str, KindTraits] = Field(default_factory=dict)
+    """Job kind → what the operator has otherwise than the published API."""
     waivers: Annotated[dict[str, str], AfterValidator(_nothing)] = Field(default_factory=dict, exclude=True)
     """Empty, in older recordings: `Header.waivers` has them."""
 

@@ -18,6 +18,8 @@ from exitcode_conformance.verdict import Judgement
 
 SOURCE = "training-operator, the events of all releases"
 OVERWRITTEN = "SettedPodTemplateRestartPolicy"
+DOCUMENTED_REASONS = ("ExitedWithCode", "SuccessfulCreatePod", "SuccessfulDeletePod", OVERWRITTEN)
+"""Those that a requirement asks for by name."""
 EACH_REPLICA = 8
 """How many events may still come for each replica once its job has ended: it is counted, cleaned up, told of,
 and what happened before may be told late."""
@@ -68,8 +70,10 @@ def _lateness(history: History) -> float:
     return lags[-1] - min(lags) if lags else 0.0
 
 
-def _said(history: History, *reasons: str) -> Iterator[Event]:
-    return (event for event in history.job_events if event.object.get("reason") in reasons)
+def _said(history: History, reason: str) -> Iterator[Event]:
+    """The events about the job of a documented reason, whatever the operator calls it."""
+    called = history.kind.reason(reason)
+    return (event for event in history.job_events if event.object.get("reason") == called)
 
 
 def _ends_with_code(scenario: Scenario, contract: Contract) -> bool:
@@ -90,7 +94,7 @@ def code_is_told(history: History, contract: Contract) -> Judgement:
     target = history.scenario.target or ""
     attempt, end, ended = must_have_ended(history, target)
     name = f"{history.job_name}-{target}"
-    expected = f"an event ExitedWithCode about the job that names {name} and {end.code}"
+    expected = f"an event {history.kind.reason('ExitedWithCode')} about the job that names {name} and {end.code}"
     told = (e for e in _said(history, "ExitedWithCode") if _names(e, name) and _names(e, str(end.code)))
     found = next((_moment(event) for event in told), None)
     missing = f"no event tells that attempt {attempt.number} ended with {end.code}"
@@ -123,7 +127,7 @@ def pods_are_told(history: History, contract: Contract) -> Judgement:
             if wanted == 0:
                 continue
             found = _moment(told[-1]) if enough else None
-            missing = f"{sum(counts.values())} of {wanted} events {reason} name {name}"
+            missing = f"{sum(counts.values())} of {wanted} events {history.kind.reason(reason)} name {name}"
             findings.append(_told(history, since, found, missing))
     judgement = judged(expected, findings)
     if not all(finding.holds for finding in findings):
@@ -147,7 +151,8 @@ def restart_is_warned_of(history: History, contract: Contract) -> Judgement:
     if history.attempt(history.scenario.target or "", 2) is None:
         raise Undecided("the target was never restarted", ended.seq)
     warnings = (e for e in history.job_events if e.object.get("type") == "Warning")
-    told = (e for e in warnings if e.object.get("reason") != OVERWRITTEN)  # which speaks of a policy
+    overwritten = history.kind.reason(OVERWRITTEN)  # which speaks of a policy
+    told = (e for e in warnings if e.object.get("reason") != overwritten)
     found = next((_moment(e) for e in told if "restart" in str(e.object.get("reason", "")).lower()), None)
     missing = "no warning of a restart was recorded"
     return judged(expected, [_told(history, ended, found, missing)])
@@ -173,7 +178,7 @@ def overwriting_is_told(history: History, contract: Contract) -> Judgement:
     found = next((_moment(event) for event in _said(history, OVERWRITTEN)), None)
     missing = "no event tells of it"
     finding = _told(history, since, found, missing)
-    return judged("an event SettedPodTemplateRestartPolicy about the job", [finding])
+    return judged(f"an event {history.kind.reason(OVERWRITTEN)} about the job", [finding])
 
 
 def _is_looked_at_again(scenario: Scenario, contract: Contract) -> bool:

@@ -6,13 +6,13 @@ from typing import Any
 from exitcode_conformance import selection
 from exitcode_conformance.checks.exit_codes import DOCS, promise_kept, target_of
 from exitcode_conformance.classification import aftermath, sighting
+from exitcode_conformance.container import SIDECAR
 from exitcode_conformance.contract import CodeClass, Contract
 from exitcode_conformance.history import History, Moment
 from exitcode_conformance.judging import Undecided, judged, passed, unknown
 from exitcode_conformance.pods import Incarnation, PodVersion
 from exitcode_conformance.premise import must_have_ended, must_have_pods
 from exitcode_conformance.registry import requirement
-from exitcode_conformance.rendering import SIDECAR
 from exitcode_conformance.scenario import RemovePod, Scenario, outcome_code
 from exitcode_conformance.temporal import Finding, eventually, never
 from exitcode_conformance.verdict import Judgement

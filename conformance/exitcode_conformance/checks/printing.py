@@ -38,9 +38,10 @@ def printed_state_is_the_state(history: History, contract: Contract) -> Judgemen
     )
     if version is None or version.state is None:
         raise Undecided("the table is of a version of the job that was not seen, or that says nothing", table.seq)
-    expected = f"a column State that says {version.state}"
+    state = history.kind.called(version.state)
+    expected = f"a column State that says {state}"
     cells = {str(name).lower(): str(text) for name, text in table.detail["cells"].items()}
     if "state" not in cells:
         return failed(expected, f"there is no column State, but {', '.join(sorted(cells)) or 'none'}", table.seq)
-    verdict = passed if cells["state"] == version.state else failed
+    verdict = passed if cells["state"] == state else failed
     return verdict(expected, f"the column says {cells['state'] or 'nothing'}", version.seq, table.seq)

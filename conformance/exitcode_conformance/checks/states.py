@@ -183,7 +183,7 @@ def _comparable(version: JobVersion) -> list[tuple[str, str, str]]:
     return sorted(
         (str(c.get("type")), str(c.get("status")), str(c.get("lastTransitionTime")))
         for c in version.conditions
-        if c.get("type") in DOCUMENTED_STATES
+        if version.kind.documented(str(c.get("type"))) in DOCUMENTED_STATES
     )
 
 

@@ -1,7 +1,7 @@
 """STATE-07 and STATE-12: the times in a job's status, and the form of its conditions."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -148,7 +148,7 @@ def conditions_are_well_formed(history: History, contract: Contract) -> Judgemen
         problem = _malformed(version)
         if problem is None:
             now = {str(c["type"]): c for c in version.conditions}
-            problem = _wrongly_moved(before, now)
+            problem = _wrongly_moved(before, now, ends=[history.kind.called(state) for state in TERMINAL_STATES])
             before = now
         if problem is not None:
             return failed(expected, problem, version.seq)
@@ -172,13 +172,15 @@ def _malformed(version: JobVersion) -> str | None:
     return None
 
 
-def _wrongly_moved(before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]]) -> str | None:
-    """What is wrong with the times of two versions that follow each other.
+def _wrongly_moved(
+    before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]], *, ends: Sequence[str]
+) -> str | None:
+    """What is wrong with the times of two versions that follow each other; `ends` are the types of a job's end.
 
     A status that changes twice within a second keeps its time; so an unmoved one is wrong only if the same write says
     of the job's end that it came later than that.
     """
-    new = [c["lastTransitionTime"] for n, c in now.items() if n in TERMINAL_STATES and n not in before]
+    new = [c["lastTransitionTime"] for n, c in now.items() if n in ends and n not in before]
     for name in before.keys() & now.keys():
         old, moved = before[name]["lastTransitionTime"], now[name]["lastTransitionTime"]
         changed = before[name]["status"] != now[name]["status"]

@@ -2,6 +2,7 @@
 
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.scenarios import (
+    batch_jobs,
     cleaning,
     codes,
     containers,
@@ -34,6 +35,7 @@ MODULES = (
     containers,
     disruptions,
     other_kinds,
+    batch_jobs,
 )
 
 

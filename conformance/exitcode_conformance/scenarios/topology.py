@@ -42,6 +42,8 @@ TF_PS_CHIEF_WORKER = Topology(kind="TFJob", replicas=(("PS", 1), ("Chief", 1), (
 TF_PS_WORKER = Topology(kind="TFJob", replicas=(("PS", 1), ("Worker", 1)))
 TF_PAIR = Topology(kind="TFJob", replicas=(("Worker", 2),))
 TORCH_PAIR = Topology(kind="PyTorchJob", replicas=(("Master", 1), ("Worker", 1)))
+JOB = Topology(kind="Job", replicas=(("Worker", 1),))
+INDEXED_JOB = Topology(kind="Job", replicas=(("Worker", 3),))
 
 
 RUN = RunUntilStopped()
