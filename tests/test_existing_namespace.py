@@ -236,6 +236,23 @@ def test_company_that_could_be_confused_is_refused_and_left_alone(
     assert contents(api, team) == {**AS_BEFORE, plural: sorted([*AS_BEFORE[plural], name])}
 
 
+def test_the_pods_of_a_job_of_another_kind_are_no_company(api: KubernetesApi, team: str) -> None:
+    template = {"spec": {**pod("backup")["spec"], "restartPolicy": "Never"}}
+    jobs = f"/apis/batch/v1/namespaces/{team}/jobs"
+    backup = api.create(jobs, {"metadata": {"name": "backup"}, "spec": {"suspend": True, "template": template}})
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "backup", "uid": backup["metadata"]["uid"]}
+    told = {"labels": {"job-name": "backup"}, "ownerReferences": [{**owner, "controller": True}]}
+    api.create(f"{NAMESPACES}/{team}/pods", pod("backup-x7k2p", **told))
+    with existing_namespace(api, team, new_run_id(), kinds=KINDS, scenarios=["tfjob-a"]):
+        pass
+    assert contents(api, team) == {**AS_BEFORE, "pods": ["backup-x7k2p", "notebook"]}
+    with (
+        pytest.raises(ClusterUnavailable, match=r"holds jobs that could be taken .*: backup\."),
+        existing_namespace(api, team, new_run_id(), kinds=("Job",), scenarios=["job-a"]),
+    ):
+        pytest.fail("it was let in")
+
+
 def test_jobs_of_others_are_refused_and_left_alone(api: KubernetesApi, team: str) -> None:
     for name in ("a", "b", "canary", "d"):
         api.create(tfjobs(team), job(name))
