@@ -259,6 +259,13 @@ def test_exit_07_needs_a_scenario_whose_siblings_were_up() -> None:
     assert compare("EXIT-06", alone, early).verdict is Verdict.PASS
 
 
+def test_what_is_told_in_the_wrong_order_takes_no_time_and_never_less() -> None:
+    told = story(KILLED).begin()
+    with told.held_back("pods"):
+        told.ends("worker-0", 137).says("Failed").wait(2)
+    told.complete().fails("EXIT-03", "became Failed 0.0 s after attempt 1 of worker-0 ended with 137")
+
+
 def test_comparisons_point_at_lines_of_the_recording() -> None:
     late = story(KILLED).begin()
     with late.held_back("pods"):

@@ -180,7 +180,18 @@ def test_a_job_is_deleted_once_and_watched_until_all_is_gone() -> None:
     seen.told.collect()
     seen.next()
     assert seen.settles
-    assert seen.told_of() == [("step-reached", "attempt"), ("step-reached", "gone")]
+    assert seen.told_of() == [("step-reached", "attempt")] * 4 + [("step-reached", "gone")]
+
+
+@pytest.mark.parametrize("last", ["ps-0", "worker-0", "worker-2"])
+def test_a_job_is_deleted_when_all_replicas_run_whatever_it_says_before(last: str) -> None:
+    seen = play(DELETED)
+    others = [replica for replica in seen.told.replicas if replica != last]
+    seen.told.submit().says("Created").create(*seen.told.replicas).runs(*others).says("Running")
+    assert seen.next() is Need.NOTHING
+    seen.told.runs(last)
+    assert seen.next() is Need.DELETE_JOB
+    seen.told.delete_job().collect().complete().passes("STATE-02", "the job said Running when all replicas ran")
 
 
 def test_a_terminal_job_is_not_yet_gone() -> None:
@@ -216,6 +227,19 @@ def test_quiet_is_longer_than_every_bound_that_a_check_waits_for() -> None:
     seen.told.wait(QUIET + 1)
     assert seen.next(last_event=last) is Need.NOTHING, "a container may run for six units"
     assert not seen.settles
+
+
+def test_a_start_is_waited_for_as_long_as_one_is_missing() -> None:
+    times = Timeouts.default("real")
+    for missing in (True, False):
+        seen = play(ONE, times)
+        told = seen.told.submit().says("Created").create(*seen.told.replicas).runs("worker-0", "worker-1")
+        if not missing:
+            told.runs("worker-2")
+        last = told.now
+        told.wait(times.running)
+        seen.next(last_event=last)
+        assert seen.settles is not missing
 
 
 @pytest.mark.parametrize("name", [ONE, KILLED, WHEN_FAILED])

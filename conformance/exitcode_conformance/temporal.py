@@ -42,6 +42,12 @@ class Finding:
     """Whether it was asked that something does not come."""
 
 
+def elapsed(since: float, until: float) -> float:
+    """Seconds from one time to another that cannot be before it. Watches do not wait for each other: of two events the
+    later one may be told first, and then the time between them is not known to be more than none."""
+    return max(0.0, until - since)
+
+
 def seconds(history: History, name: BoundName) -> float:
     """The duration of that name under which the history was recorded."""
     return float(getattr(history.timeouts, name))
@@ -51,7 +57,7 @@ def eventually(history: History, *, since: Moment, bound: BoundName, found: Mome
     """Whether `found` came at most `bound` after `since`. `missing` is the sentence for its absence."""
     limit = seconds(history, bound)
     if found is not None:
-        delay = max(0.0, found.time - since.time)
+        delay = elapsed(since.time, found.time)
         deciding = (since.seq, found.seq)
         if delay <= limit:
             when = "before" if found.time < since.time else f"{delay:.1f} s after"
@@ -136,14 +142,14 @@ def never(
         return Finding(holds=holds, seen=seen, deciding=deciding, bound="never", absence=True)
 
     def after(moment: Moment | Witness) -> str:
-        return f"{max(0.0, moment.time - since.time):.1f} s after"
+        return f"{elapsed(since.time, moment.time):.1f} s after"
 
     if offence is not None:
         return answer(False, f"{offence.what}, {after(offence)} {since.what}", since.seq, offence.seq)
     window, end = seconds(history, "never"), history.end
     begin = max(since.time, until.time if until else since.time)
     if end.time < begin + window:
-        observed = max(0.0, end.time - begin)
+        observed = elapsed(begin, end.time)
         seen = f"only {observed:.1f} s of the window `never` of {window:g} s were observed"
         return answer(None, seen, since.seq, end.seq)
     witness = history.witness(begin + window / 2, end.time)
@@ -172,7 +178,7 @@ def first_creation_after(history: History, removed: Moment, *resources: str) -> 
     again = [e for position, e in enumerate(created) if names[position] in names[:position]]
     late = [e for e in created if e.time - removed.time > seconds(history, "never") * LEARNING]
     event = next(iter((*again, *late, *created)))
-    name, delay = f"{event.resource[:-1]} {event.object['metadata']['name']}", event.time - removed.time
+    name, delay = f"{event.resource[:-1]} {event.object['metadata']['name']}", elapsed(removed.time, event.time)
     held_up = _held_up(history, removed.time, event.time)
     certain = bool(again) or (bool(late) and held_up is None)
     seen = f"{name} was created{' once more' if again else ''} {delay:.1f} s after {removed.what}"

@@ -14,7 +14,7 @@ from exitcode_conformance.pods import Incarnation, PodVersion
 from exitcode_conformance.premise import must_have_ended, must_have_pods
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.scenario import RemovePod, Scenario, outcome_code
-from exitcode_conformance.temporal import Finding, eventually, never
+from exitcode_conformance.temporal import Finding, elapsed, eventually, never
 from exitcode_conformance.verdict import Judgement
 
 RECORDED = "recorded, not judged"
@@ -175,7 +175,7 @@ def _recorded(history: History, pod: Incarnation, since: Moment) -> Judgement:
     signs = [Moment(seq=p.created.seq, time=p.created.time, what=f"{p.name} was created again") for p in pods[1:2]]
     if history.terminal is not None:
         signs.append(history.terminal[1])
-    seen = [f"{sign.what}, {sign.time - since.time:.1f} s later" for sign in signs]
+    seen = [f"{sign.what}, {elapsed(since.time, sign.time):.1f} s later" for sign in signs]
     if not seen and never(history, since=since, offence=None).holds is None:
         return unknown(RECORDED, f"{since.what}; nothing followed, but too little was observed", since.seq)
     told = "; ".join(seen) or "nothing followed"

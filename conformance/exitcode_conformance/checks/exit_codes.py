@@ -17,7 +17,7 @@ from exitcode_conformance.judging import Undecided, failed, judged, passed, unkn
 from exitcode_conformance.registry import Applies, comparison, requirement
 from exitcode_conformance.scenario import Scenario
 from exitcode_conformance.success_rule import deciding_replicas
-from exitcode_conformance.temporal import Finding, eventually
+from exitcode_conformance.temporal import Finding, elapsed, eventually
 from exitcode_conformance.verdict import Judgement, Verdict
 
 DOCS = "Kubeflow documentation, training operator, restartPolicy ExitCode"
@@ -117,7 +117,7 @@ def _restarted(history: History, after: Aftermath) -> Judgement:
     if after.failed is not None:
         fate = Finding(
             holds=False,
-            seen=f"the job became Failed {after.failed.time - after.ended.time:.1f} s after {after.ended.what}",
+            seen=f"the job became Failed {elapsed(after.ended.time, after.failed.time):.1f} s after {after.ended.what}",
             deciding=(after.ended.seq, after.failed.seq),
         )
     findings = [restarted_in_time(history, after), fate]

@@ -18,7 +18,7 @@ from exitcode_conformance.premise import (
 )
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.scenario import Scenario
-from exitcode_conformance.temporal import eventually, first_creation_after, never
+from exitcode_conformance.temporal import elapsed, eventually, first_creation_after, never
 from exitcode_conformance.verdict import Judgement
 
 SOURCE = "requirements of the suite: invariants of every history"
@@ -41,7 +41,7 @@ def no_pod_after_the_end(history: History, contract: Contract) -> Judgement:
         late = next((p for p in history.incarnations if p.created.seq > terminal.seq), None)
         if late is not None:
             # The operator itself has said that the job is over, so it cannot have been too early for it to know.
-            seen = f"{late.name} was created {late.created.time - terminal.time:.1f} s after {terminal.what}"
+            seen = f"{late.name} was created {elapsed(terminal.time, late.created.time):.1f} s after {terminal.what}"
             return failed(expected, seen, terminal.seq, late.created.seq)
     if removed is not None:
         late_pod = first_creation_after(history, removed, "pods")

@@ -13,7 +13,7 @@ from exitcode_conformance.judging import failed, judged, passed
 from exitcode_conformance.premise import must_have_come_to_its_end, must_have_run, must_have_status
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.success_rule import deciding_replicas
-from exitcode_conformance.temporal import Finding, eventually
+from exitcode_conformance.temporal import Finding, elapsed, eventually
 from exitcode_conformance.verdict import Judgement
 
 RFC_3339 = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
@@ -102,7 +102,7 @@ def _completed_early(history: History, completed: Moment, ended: Moment) -> Find
             statuses.append(version.status)
     return Finding(
         holds=len(statuses) == 1 and _was_decided(history, completed.seq),
-        seen=f"completionTime was written {ended.time - completed.time:.1f} s before {ended.what}",
+        seen=f"completionTime was written {elapsed(completed.time, ended.time):.1f} s before {ended.what}",
         deciding=(completed.seq, ended.seq),
     )
 

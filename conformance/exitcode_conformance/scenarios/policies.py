@@ -66,12 +66,14 @@ def scenarios() -> Iterator[Scenario]:
         run_policy={"backoffLimit": 1},
     )
     for topology, leader in ((TF_PS, "worker-0"), (TF_CHIEF, "chief-0"), (TORCH, "master-0")):
+        # All of them: an operator may say Running as soon as one runs.
+        running = (UntilAttempt(replica=r, attempt=1) for r in topology.replica_names if r != leader)
         yield build(
             topology,
             "deleted",
             target=None,
             outcomes={},
-            steps=(UntilAttempt(replica=leader, attempt=1, job_running=True), DeleteJob(), UntilGone()),
+            steps=(*running, UntilAttempt(replica=leader, attempt=1, job_running=True), DeleteJob(), UntilGone()),
         )
     yield build(
         TF_PS,

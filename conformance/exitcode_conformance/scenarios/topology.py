@@ -30,6 +30,11 @@ class Topology(Frozen):
         """`ps1-worker3`."""
         return "-".join(f"{kind.lower()}{count}" for kind, count in self.replicas)
 
+    @property
+    def replica_names(self) -> tuple[str, ...]:
+        """Every replica as `<type in lower case>-<index>`."""
+        return tuple(f"{kind.lower()}-{index}" for kind, count in self.replicas for index in range(count))
+
 
 TF_WORKER = Topology(kind="TFJob", replicas=(("Worker", 1),))
 TF_WORKERS = Topology(kind="TFJob", replicas=(("Worker", 3),))
