@@ -273,6 +273,13 @@ def test_a_watch_ends_with_a_bookmark_where_it_was_asked_for(raw: Raw) -> None:
     assert int(line["object"]["metadata"]["resourceVersion"]) <= int(newest)
 
 
+def test_a_client_that_wants_the_list_from_a_watch_is_told_to_list(raw: Raw) -> None:
+    place = "/api/v1/namespaces/default/configmaps"
+    code, refused = raw.send("GET", f"{place}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan")
+    assert (code, refused["reason"]) == (422, "Invalid")
+    assert refused["details"]["causes"][0]["field"] == "sendInitialEvents"
+
+
 def test_many_watchers_get_the_same_bytes(kubeconfig: Path, raw: Raw) -> None:
     place, seen, ready = "/api/v1/namespaces/default/configmaps", [], threading.Barrier(4)
 
