@@ -14,11 +14,12 @@ from reference_cluster import Stage
 
 from exitcode_reference_controller.batch_job import BatchReconciler
 from exitcode_reference_controller.kinds import BATCH_JOB
+from exitcode_reference_controller.ledger import ANNOTATION
 from exitcode_reference_controller.plan import Create, Observed, Plan
 
 Thing = dict[str, Any]
 OPTIONS = ("--kinds", "Job", "--job-backoff", "0.1")
-STAY = "trap 'exit 0' TERM; while :; do sleep 0.2; done"
+STAY = "trap 'exit 1' TERM; while :; do sleep 0.2; done"
 END = f"case $CODE in stay) {STAY};; *) exit $CODE;; esac"
 NOW = datetime(2024, 5, 1, 12, 0, 0, tzinfo=UTC)
 
@@ -188,10 +189,10 @@ def test_the_count_of_failures_survives_the_controller(bare: Jobs) -> None:
 # ---- what takes too long to be waited for --------------------------------------------------------------------------
 
 
-def observed(pods: list[Thing], seconds: float = 0, **spec: Any) -> Plan:
+def observed(pods: list[Thing], seconds: float = 0, annotations: dict[str, str] | None = None, **spec: Any) -> Plan:
     """What is planned for a Job with these pods, `seconds` after noon."""
     job = {
-        "metadata": {"namespace": "n", "name": "j", "uid": "u"},
+        "metadata": {"namespace": "n", "name": "j", "uid": "u", "annotations": annotations or {}},
         "spec": {
             "parallelism": 1,
             "completions": 1,
@@ -241,6 +242,18 @@ def test_a_rule_may_be_about_a_condition_of_the_pod(action: str, failed: int | N
     )
     assert plan.status.get("failed") == failed
     assert [one["type"] for one in plan.status.get("conditions", [])] == ending
+
+
+def test_a_pod_that_counts_as_failed_does_not_succeed_any_more() -> None:
+    pod = failed_pod(0)
+    pod["metadata"]["deletionTimestamp"] = "2024-05-01T12:00:00Z"
+    pod["status"] = {"phase": "Running"}
+    counted = observed([pod]).ledger
+    assert counted is not None
+    job_annotations = {ANNOTATION: counted.annotation()}
+    pod["status"] = {"phase": "Succeeded"}
+    status = observed([pod], annotations=job_annotations).status
+    assert (status.get("failed"), status.get("succeeded")) == (1, None)
 
 
 def test_the_first_rule_that_a_pod_meets_decides() -> None:

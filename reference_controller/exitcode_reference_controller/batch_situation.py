@@ -131,6 +131,8 @@ def _counted(situation: BatchSituation) -> RestartLedger:
     policy = situation.spec.get("podFailurePolicy")
     for pod in situation.pods:
         name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+        if ledger.holds(f"{_FAILED}{name}", uid):
+            continue  # whatever it ends with: it has been told to end, and may be replaced by now
         if pod.get("status", {}).get("phase") == "Succeeded":
             index = completion_index(pod) if situation.is_indexed else None
             ledger = ledger.with_restart(f"{_SUCCEEDED}{name if index is None else index}", uid)
