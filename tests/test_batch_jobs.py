@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from cluster_support import embedded
+from cluster_support import embedded, real_kubeconfig
 from request_log import Change, logged
 
 from exitcode_fixtures.verification import verify
@@ -37,9 +37,11 @@ def env(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path / "runtime")}
 
 
-def run(env: dict[str, str], out: Path, *more: str) -> "subprocess.CompletedProcess[str]":
-    """`run` with the reference controller as a controller of Jobs."""
-    command = [sys.executable, "-P", "-m", "exitcode_fixtures.command_line", "run", "--operator", "reference-jobs"]
+def run(
+    env: dict[str, str], out: Path, *more: str, operator: str = "reference-jobs"
+) -> "subprocess.CompletedProcess[str]":
+    """`run`; with the reference controller as a controller of Jobs, where no other operator is named."""
+    command = [sys.executable, "-P", "-m", "exitcode_fixtures.command_line", "run", "--operator", operator]
     command += ["--out", str(out), *more]
     return subprocess.run(
         command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300
@@ -131,3 +133,24 @@ def test_no_other_contract_is_held_against_jobs(tmp_path: Path, env: dict[str, s
     ran = run(env, tmp_path / "out", "--contract", "kubeflow-api")
     assert ran.returncode == 4
     assert "The adapter batch cannot be judged by kubeflow-api" in ran.stderr
+
+
+def test_the_jobs_of_a_real_cluster_are_certified_as_far_as_it_knows_them(tmp_path: Path, env: dict[str, str]) -> None:
+    kubeconfig = real_kubeconfig()
+    names = ("job-worker-exit1-worker1", "job-worker-onfailure137-worker1", "job-worker-never1-worker1")
+    chosen = " or ".join(f"[{name}]" for name in names)
+    cluster = f"kubeconfig:{kubeconfig}"
+    ran = run(env, tmp_path / "out", "--cluster", cluster, "-k", chosen, operator="kubernetes-job")
+    assert ran.returncode == 2, ran.stdout + ran.stderr
+    recording = read_recording(tmp_path / "out" / "recording.jsonl")
+    found = verdicts(recording)
+    assert found["RESTART-06[job-worker-onfailure137-worker1]"] == "pass"
+    assert found["RESTART-07[job-worker-never1-worker1]"] == "pass"
+    minor = int("".join(filter(str.isdigit, recording.header.cluster.server_version.split(".")[1])))
+    case = "EXIT-02[job-worker-exit1-worker1]"
+    if minor >= 26:
+        assert found[case] == "pass"
+    else:
+        assert "knows no podFailurePolicy (1.26 and later do): 1 of 3 scenarios" in ran.stderr
+        assert found.get(case, "not-run") == "not-run"
+    assert "fail" not in found.values()
