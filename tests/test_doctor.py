@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from cluster_support import address_of, embedded, environment, run_command
 
-from exitcode_conformance.kinds import KINDS
+from exitcode_conformance.kinds import KINDS, KUBEFLOW_KINDS
 from exitcode_fixtures.api import connected
 from exitcode_fixtures.clusters.address import ClusterAddress
 from exitcode_fixtures.crds import install_bundled
@@ -57,7 +57,7 @@ def test_a_cluster_is_looked_at_as_a_run_would(machine: Path) -> None:
         findings = found(address_of(cluster.kubeconfig))
         assert findings["cluster"].state == "ok"
         assert findings["rights"].state == "ok"
-        missing = [f"{kind.plural}.{kind.group}" for kind in KINDS.values()]
+        missing = [f"{kind.plural}.{kind.group}" for kind in map(KINDS.__getitem__, KUBEFLOW_KINDS)]
         assert findings["CRDs"].seen == f"There is no {' and no '.join(missing)}."
         install_bundled(api)
         assert found(address_of(cluster.kubeconfig))["CRDs"].state == "ok"
