@@ -1,7 +1,9 @@
-"""Records the corpus of tests/data/corpus on a real cluster: python tests/corpus_recording.py KUBECONFIG [NAME…]
+"""Records what the tests judge again, on a real cluster: python tests/corpus_recording.py KUBECONFIG [NAME…]
 
-The reference, the two control subjects and ten mutants, each on the same few scenarios; test_corpus.py judges what they
-did again. To be run by hand, where the format or the scenarios have changed; the cluster needs the CRDs.
+tests/data/corpus: the reference, the two control subjects and ten mutants, each on the same few scenarios, for
+test_corpus.py. tests/data/findings: published operators on those that show what they are known to fail, for
+test_findings.py; only where they are named, since their programs have to be found by PATH. To be run by hand, where the
+format or the scenarios have changed; the cluster needs the CRDs.
 """
 
 import lzma
@@ -11,7 +13,9 @@ import tempfile
 from importlib.resources import files
 from pathlib import Path
 
-CORPUS = Path(__file__).parent / "data" / "corpus"
+import yaml
+from corpus_support import CORPUS, FINDINGS
+
 SCENARIOS = (
     "tfjob-worker-exit1-worker1",
     "tfjob-worker-exit137-worker1",
@@ -33,6 +37,11 @@ MUTANTS = (
     "owner-not-controller",
 )
 SUBJECTS = ("reference", "null", "always-restart", *MUTANTS)
+PUBLISHED: dict[str, list[str]] = {
+    name: found["shown_by"]
+    for name, found in yaml.safe_load((Path(__file__).parents[1] / "docs" / "findings.yaml").read_text("utf-8")).items()
+}
+"""Operator → the cases that show what it fails."""
 
 
 def description(name: str, folder: Path) -> str:
@@ -53,16 +62,18 @@ def record(name: str, kubeconfig: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-P", "-m", "exitcode_fixtures.command_line", "run"]
         command += ["--operator", description(name, Path(folder)), "--cluster", f"kubeconfig:{kubeconfig}"]
-        command += ["-k", " or ".join(f"[{scenario}]" for scenario in SCENARIOS), "--out", f"{folder}/out"]
+        subjects = PUBLISHED.get(name, SCENARIOS)
+        command += ["-k", " or ".join(f"[{subject}]" for subject in subjects), "--out", f"{folder}/out"]
         ran = subprocess.run(command, stdin=subprocess.DEVNULL, text=True, capture_output=True, check=False)
         print(f"{name}: exit status {ran.returncode}", flush=True)
         if ran.returncode not in (1, 2):  # conformant it cannot be: most cases were left out
             sys.exit(ran.stdout + ran.stderr)
         recording = (Path(folder) / "out" / "recording.jsonl").read_bytes()
-    (CORPUS / f"{name}.jsonl.xz").write_bytes(lzma.compress(recording, preset=9))
+    kept = FINDINGS if name in PUBLISHED else CORPUS
+    kept.mkdir(parents=True, exist_ok=True)
+    (kept / f"{name}.jsonl.xz").write_bytes(lzma.compress(recording, preset=9))
 
 
 if __name__ == "__main__":
-    CORPUS.mkdir(parents=True, exist_ok=True)
     for subject in sys.argv[2:] or SUBJECTS:
         record(subject, sys.argv[1])

@@ -4,14 +4,13 @@ What each subject fails is written down as well, so that a check and its recorde
 """
 
 import json
-import lzma
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from cluster_support import environment, run_command
+from corpus_support import CORPUS, failed, judged_again, verdicts
 
-CORPUS = Path(__file__).parent / "data" / "corpus"
 FAILS: Mapping[str, set[str]] = {
     "all-replicas-restarted": {"INV-04", "RESTART-03", "STATE-03"},
     "always-restart": {"EXIT-02"},
@@ -29,29 +28,6 @@ FAILS: Mapping[str, set[str]] = {
 }
 STATUS = {True: 1, False: 2}
 """Exit status by whether something failed: most cases were left out, so nothing can be conformant."""
-
-
-def verdicts(recording: Path) -> dict[str, str]:
-    """Test id → verdict, of what was judged."""
-    found = (json.loads(line) for line in recording.read_text("utf-8").splitlines())
-    return {f"{x['requirement']}[{x['subject']}]": x["verdict"] for x in found if x["type"] == "verdict"}
-
-
-def failed(found: Mapping[str, str]) -> set[str]:
-    """The requirements that failed somewhere."""
-    return {name.partition("[")[0] for name, verdict in found.items() if verdict == "fail"}
-
-
-def judged_again(name: str, folder: Path, *arguments: str) -> tuple[Path, Path, int]:
-    """The recording of a subject, what came of judging it again, and with which exit status."""
-    source = folder / "recorded.jsonl"
-    source.write_bytes(lzma.decompress((CORPUS / f"{name}.jsonl.xz").read_bytes()))
-    out = folder / "out"
-    ran = run_command(
-        "run", "--cluster", f"recording:{source}", "--out", str(out), *arguments, env=environment(folder), cwd=folder
-    )
-    assert "Traceback" not in ran.stderr, ran.stderr
-    return source, out / "recording.jsonl", ran.returncode
 
 
 @pytest.mark.parametrize("name", sorted(FAILS))
