@@ -41,10 +41,14 @@ def run(
     env: dict[str, str], out: Path, *more: str, operator: str = "reference-jobs"
 ) -> "subprocess.CompletedProcess[str]":
     """`run`; with the reference controller as a controller of Jobs, where no other operator is named."""
-    command = [sys.executable, "-P", "-m", "exitcode_fixtures.command_line", "run", "--operator", operator]
-    command += ["--out", str(out), *more]
+    return command("run", "--operator", operator, "--out", str(out), *more, env=env)
+
+
+def command(*words: str, env: dict[str, str]) -> "subprocess.CompletedProcess[str]":
+    """`exitcode-conformance` with these words."""
+    line = [sys.executable, "-P", "-m", "exitcode_fixtures.command_line", *words]
     return subprocess.run(
-        command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300
+        line, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=300
     )
 
 
@@ -68,6 +72,16 @@ def test_a_controller_of_jobs_is_certified_by_what_makes_sense_for_them(tmp_path
     planned = {case.requirement: case for case in recording.header.plan if case.planned == "not-supported"}
     assert planned["RESTART-01"].reason == "a Job keeps its failed pods, and names each pod anew"
     assert verify(recording.path).differences == ()
+    copied = tmp_path / "copied.jsonl"
+    copied.write_bytes(recording.path.read_bytes())
+    for words in (
+        ("report", str(recording.path)),
+        ("compare", str(recording.path), str(copied)),
+        ("run", "--cluster", f"recording:{recording.path}"),
+    ):
+        again = command(*words, "--contract", "kubeflow-api", "--out", str(tmp_path / "again"), env=env)
+        assert again.returncode == 4, again.stdout + again.stderr
+        assert "The adapter batch cannot be judged by kubeflow-api" in again.stderr
 
 
 @pytest.fixture

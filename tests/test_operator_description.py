@@ -66,6 +66,12 @@ def test_a_whole_description_is_read(tmp_path: Path) -> None:
     assert description.waivers[0].expires.isoformat() == "2030-01-31"
 
 
+def test_two_names_may_change_places(tmp_path: Path) -> None:
+    traits = "{TFJob: {conditions: {Running: Restarting, Restarting: Running}}}"
+    text = WHOLE.replace("kinds: [TFJob]", f"kinds: [TFJob]\nkind_traits: {traits}")
+    assert load_description(written(tmp_path, text)).kind("TFJob").documented("Running") == "Restarting"
+
+
 def test_what_an_operator_has_otherwise_makes_its_kinds(tmp_path: Path) -> None:
     traits = "{TFJob: {container: trainer, replica_types: [PS, Worker], conditions: {Succeeded: Complete}}}"
     text = WHOLE.replace("kinds: [TFJob]", f"kinds: [TFJob]\nkind_traits: {traits}")
@@ -122,7 +128,12 @@ def test_paths_start_at_the_descriptions_own_folder(tmp_path: Path, monkeypatch:
         (
             "[TFJob]",
             "[TFJob]\nkind_traits: {TFJob: {events: {ExitedWithCode: E, SuccessfulCreatePod: E}}}",
-            "line 11, is wrong at `kind_traits.TFJob.events`: `E` cannot stand for two",
+            "event `E` of TFJob cannot stand for two",
+        ),
+        (
+            "[TFJob]",
+            "[TFJob]\nkind_traits: {TFJob: {conditions: {Succeeded: Running}}}",
+            "condition `Running` of TFJob cannot stand for two",
         ),
         (
             "[TFJob]",
