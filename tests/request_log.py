@@ -102,8 +102,8 @@ def logged(
                     self.wfile.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
                     self.wfile.flush()
                 self.wfile.write(b"0\r\n\r\n")
-            except (BrokenPipeError, ConnectionResetError):
-                self.close_connection = True  # whoever watched has seen enough
+            except (BrokenPipeError, ConnectionResetError, urllib3.exceptions.ProtocolError):
+                self.close_connection = True  # whoever watched has seen enough, or the server is gone
             finally:
                 answer.release_conn() if answer.closed else answer.close()
 

@@ -87,14 +87,31 @@ def words_for(cluster: Cluster, namespace: str, out: Path) -> list[str]:
     return [*words, "-k", CASE, "--out", str(out)]
 
 
+def roll_out(api: KubernetesApi, namespace: str, stop: threading.Event) -> None:
+    """Somebody's own pod, made as soon as the run has submitted its first job."""
+    folder = f"{NAMESPACES}/{namespace}"
+    before = api.list(tfjobs(namespace))["metadata"]["resourceVersion"]
+    for event in api.watch(tfjobs(namespace), resource_version=before, stop=stop):
+        if event["type"] == "ADDED":
+            theirs = api.get(f"{folder}/configmaps/outcome-of-ours")["metadata"]
+            owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": theirs["name"], "uid": theirs["uid"]}
+            api.create(f"{folder}/pods", pod("rolled-out", ownerReferences=[{**owner, "controller": True}]))
+            return
+
+
 def test_a_run_leaves_the_namespace_as_it_was(cluster: Cluster, api: KubernetesApi, team: str, tmp_path: Path) -> None:
     before = api.list(NAMESPACES)["metadata"]["resourceVersion"]
+    stop = threading.Event()
+    meanwhile = threading.Thread(target=roll_out, args=(api, team, stop))
+    meanwhile.start()
     ran = run_command(
         *words_for(cluster, team, tmp_path / "out"), env=environment(tmp_path), cwd=tmp_path, within_s=RUN_S
     )
+    stop.set()
+    meanwhile.join()
     assert ran.returncode == ExitStatus.UNDECIDED, ran.stdout + ran.stderr
     assert "1 pass" in ran.stdout
-    assert contents(api, team) == AS_BEFORE
+    assert contents(api, team) == {**AS_BEFORE, "pods": ["notebook", "rolled-out"]}
     assert api.get(f"{NAMESPACES}/{team}/pods/notebook")["metadata"].get("deletionTimestamp") is None
     events = list(api.watch(NAMESPACES, resource_version=before, stop=threading.Event(), timeout_seconds=1))
     assert not [event for event in events if event["type"] != "BOOKMARK"], "no namespace was made or removed"
@@ -103,6 +120,7 @@ def test_a_run_leaves_the_namespace_as_it_was(cluster: Cluster, api: KubernetesA
     assert lines[0]["reproduce"][-2:] == ["--namespace", team]
     seen = [line for line in lines if line["type"] == "event"]
     assert not [line for line in seen if "notebook" in json.dumps(line)], "what others have there is not recorded"
+    assert not [line for line in seen if "rolled-out" in json.dumps(line)], "nor what they make meanwhile"
     jobs = [line["object"]["metadata"]["labels"] for line in seen if line["resource"] == "tfjobs"]
     assert all(labels[RUN_LABEL] == lines[0]["run_id"] for labels in jobs)
 
@@ -270,6 +288,19 @@ def test_a_namespace_that_is_not_there_or_of_a_run_is_one_sentence(api: Kubernet
     api.create(leases_of(team), {"metadata": {"name": LEASE, "labels": {RUN_LABEL: "x"}}, "spec": spec})
     with pytest.raises(ClusterUnavailable, match="is the namespace that the run x has made for itself"):
         enter(api, team)
+
+
+def test_a_lease_that_another_run_has_taken_over_is_left_to_it(api: KubernetesApi, team: str) -> None:
+    lease = f"{leases_of(team)}/{LEASE}"
+    with existing_namespace(api, team, new_run_id(), kinds=KINDS, scenarios=["tfjob-a"]):
+        former = api.get(lease)
+        api.delete(lease)
+        body = {key: former[key] for key in ("apiVersion", "kind", "spec")}
+        later = api.create(
+            leases_of(team), {**body, "metadata": {"name": LEASE, "labels": former["metadata"]["labels"]}}
+        )
+    assert api.get(lease)["metadata"]["uid"] == later["metadata"]["uid"]
+    api.delete(lease)
 
 
 def test_two_guests_are_one_too_many(api: KubernetesApi, team: str) -> None:

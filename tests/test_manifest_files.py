@@ -26,7 +26,7 @@ from exitcode_fixtures.manifest_files import in_creation_order, read_manifests
 from exitcode_fixtures.new_object import create_new
 from exitcode_fixtures.operator_definitions import lent_definitions
 from exitcode_fixtures.run_folder import new_run_id
-from exitcode_fixtures.run_namespace import NAMESPACES, run_namespace
+from exitcode_fixtures.run_namespace import NAMESPACES, RUN_LABEL, run_namespace
 
 TFJOB = "tfjobs.kubeflow.org"
 RUN_S = 120.0
@@ -151,7 +151,7 @@ def test_it_is_applied_in_order_and_removed_in_the_opposite_order(api: Kubernete
             raw.close()
         assert (code, refused["message"].partition(" using")[0]) == (
             409,
-            'Apply failed with 1 conflict: conflict with "exitcode-conformance"',
+            f'Apply failed with 1 conflict: conflict with "exitcode-conformance-{run_id}"',
         )
         versions = {path: api.list(path)["metadata"]["resourceVersion"] for path in (CRDS, NAMESPACES)}
         created.remove()
@@ -195,9 +195,11 @@ def test_a_server_without_server_side_apply_gets_a_post(api: KubernetesApi, clus
         return 415 if media_type == "application/apply-patch+yaml" else None
 
     with through(cluster, tmp_path, old) as old_api:
-        created = create_new(old_api, "/api/v1/namespaces/default/configmaps", config("posted", a="1"))
+        created = create_new(old_api, "/api/v1/namespaces/default/configmaps", config("posted", a="1"), run_id="one")
         assert (created or {})["data"] == {"a": "1"}
-        assert create_new(old_api, "/api/v1/namespaces/default/configmaps", config("posted", a="2")) is None
+        assert (
+            create_new(old_api, "/api/v1/namespaces/default/configmaps", config("posted", a="2"), run_id="one") is None
+        )
     assert api.get("/api/v1/namespaces/default/configmaps/posted")["data"] == {"a": "1"}
     api.delete("/api/v1/namespaces/default/configmaps/posted")
 
@@ -211,11 +213,30 @@ def test_whoever_was_faster_gets_the_object_back(api: KubernetesApi, cluster: Cl
 
     with through(cluster, tmp_path, before_it_was_there) as early:
         labelled = {**config("faster", b="2"), "metadata": {"name": "faster", "labels": {"of": "ours"}}}
-        assert create_new(early, collection, labelled) is None
-        assert create_new(early, collection, config("faster", a="2")) is None, "a conflict"
+        assert create_new(early, collection, labelled, run_id="one") is None
+        assert create_new(early, collection, config("faster", a="2"), run_id="one") is None, "a conflict"
     found = api.get(f"{collection}/faster")
     assert (found["data"], found["metadata"].get("labels")) == (theirs["data"], None)
     api.delete(f"{collection}/faster")
+
+
+def test_of_two_runs_at_one_moment_the_second_leaves_the_first_one_its_object(
+    api: KubernetesApi, cluster: Cluster, tmp_path: Path
+) -> None:
+    collection = "/api/v1/namespaces/default/configmaps"
+
+    def of(run_id: str) -> Json:
+        return {**config("both", a="1"), "metadata": {"name": "both", "labels": {RUN_LABEL: run_id}}}
+
+    def before_it_was_there(method: str, path: str, _media_type: str) -> int | None:
+        return 404 if (method, path) == ("GET", f"{collection}/both") else None
+
+    assert create_new(api, collection, of("first"), run_id="first") is not None
+    with through(cluster, tmp_path, before_it_was_there) as early:
+        assert create_new(early, collection, of("second"), run_id="second") is None
+    found = api.get(f"{collection}/both")
+    assert (found["data"], found["metadata"]["labels"]) == ({"a": "1"}, {RUN_LABEL: "first"})
+    api.delete(f"{collection}/both")
 
 
 @contextmanager

@@ -66,6 +66,11 @@ def test_a_whole_description_is_read(tmp_path: Path) -> None:
     assert description.waivers[0].expires.isoformat() == "2030-01-31"
 
 
+def test_an_operator_that_is_a_part_of_the_cluster_has_its_version(tmp_path: Path) -> None:
+    assert load_description("kubernetes-job").version_on("v1.34.4") == "v1.34.4"
+    assert load_description(written(tmp_path, WHOLE)).version_on("v1.34.4") == "1"
+
+
 def test_two_names_may_change_places(tmp_path: Path) -> None:
     traits = "{TFJob: {conditions: {Running: Restarting, Restarting: Running}}}"
     text = WHOLE.replace("kinds: [TFJob]", f"kinds: [TFJob]\nkind_traits: {traits}")
@@ -106,6 +111,7 @@ def test_paths_start_at_the_descriptions_own_folder(tmp_path: Path, monkeypatch:
         ("[TFJob]", "[]", "line 10, is wrong at `kinds`: it may not be empty"),
         ("[TFJob]", "[TFJob, TFJob]", "line 10, is wrong at `kinds`: `TFJob` is named twice"),
         ("[identity]", "[identity, magic]", "line 13, is wrong at `features.1`: 'magic' is unknown; known are"),
+        ('version: "1"', "version: cluster", "`identity.version` may be `cluster` only with the adapter batch"),
         ("[TFJob]", "[Job]", "`Job` is no kind of the adapter kubeflow, but of batch"),
         ("adapter: kubeflow", "adapter: batch", "`TFJob` is no kind of the adapter batch, but of kubeflow"),
         ("label_generation: v1.6\n", "", "`label_generation` is needed by the adapter kubeflow"),

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from cluster_support import embedded_api, environment, run_command
 
-from exitcode_conformance.kinds import KINDS
+from exitcode_conformance.kinds import KINDS, KindTraits
 from exitcode_conformance.timeouts import Timeouts
 from exitcode_fixtures.api import Json, KubernetesApi
 from exitcode_fixtures.crds import CRDS, bundled_crds
 from exitcode_fixtures.errors import HarnessError
-from exitcode_fixtures.probes import NONSENSE_POLICY, NONSENSE_TYPE, Probes
+from exitcode_fixtures.probes import NONSENSE_POLICY, NONSENSE_TYPE, Probes, small_job
 from exitcode_fixtures.run_folder import new_run_id
 from exitcode_fixtures.run_namespace import run_namespace
 from exitcode_fixtures.waiting import wait_for
@@ -42,6 +42,23 @@ def run(operator: str, folder: Path) -> tuple[Path, str]:
     words = ("run", "--operator", operator, "-k", CASE, "--out", str(folder / "out"))
     ran = run_command(*words, env=environment(folder), cwd=folder, within_s=RUN_S)
     return folder / "out", " ".join((ran.stdout + ran.stderr).split())
+
+
+@pytest.mark.parametrize(
+    ("kind", "known", "chosen"),
+    [
+        ("TFJob", None, "Worker"),
+        ("TFJob", ("PS", "Chief"), "Chief"),
+        ("PyTorchJob", None, "Master"),
+        ("PyTorchJob", ("Worker",), "Worker"),
+        ("Job", None, "Worker"),
+    ],
+)
+def test_a_small_job_is_of_a_type_that_the_operator_knows(
+    kind: str, known: tuple[str, ...] | None, chosen: str
+) -> None:
+    job = small_job("canary", KINDS[kind].with_traits(KindTraits(replica_types=known)))
+    assert [group.type for group in job.groups] == [chosen]
 
 
 def test_an_operator_that_works_brings_the_canary_home(tmp_path: Path) -> None:

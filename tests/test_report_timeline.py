@@ -81,6 +81,19 @@ def test_labels_tell_the_replica_where_the_name_does_not() -> None:
     assert [life.replica for life in extract([named, bare], job="j").lives] == ["worker-3", "odder"]
 
 
+def test_a_job_of_kubernetes_has_a_lane_for_each_index_and_says_how_it_ended() -> None:
+    owners = [{"kind": "Job", "name": "j", "controller": True}]
+    annotations = {"batch.kubernetes.io/job-completion-index": "1"}
+    first = {"metadata": {"name": "j-x7k2p", "uid": "u", "ownerReferences": owners}}
+    second = {"metadata": {"name": "j-1-abcde", "uid": "v", "ownerReferences": owners, "annotations": annotations}}
+    complete = {"type": "Complete", "status": "True"}
+    job = {"kind": "Job", "metadata": {"name": "j", "uid": "w"}, "status": {"conditions": [complete]}}
+    told = [event(1, "pods", first, "ADDED"), event(2, "pods", second, "ADDED"), event(3, "jobs", job)]
+    timeline = extract(told, job="j")
+    assert [life.replica for life in timeline.lives] == ["worker-0", "worker-1"]
+    assert [span.state for span in timeline.states] == ["Succeeded"]
+
+
 @pytest.mark.parametrize(
     "object",
     [

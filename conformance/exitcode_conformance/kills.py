@@ -14,6 +14,7 @@ from typing import Literal, Self
 import yaml
 from pydantic import Field, model_validator
 
+from exitcode_conformance.adapters import adapter_of
 from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.temporal import BoundName
 from exitcode_conformance.yaml_model import read_yaml
@@ -108,6 +109,16 @@ def _list(key: str, values: Iterable[str]) -> str:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+def proofs_of(kinds: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Requirement → what it is shown to fail by in jobs of these kinds. One that is shown in jobs of one API only is
+    unproven where an operator is judged by another, too."""
+    found: dict[str, tuple[str, ...]] | None = None
+    for adapter in dict.fromkeys(map(adapter_of, kinds)):
+        shown = published_kills().proofs() if adapter.shown_to_fail is None else dict(adapter.shown_to_fail)
+        found = shown if found is None else {name: (*found[name], *shown[name]) for name in found if name in shown}
+    return found or {}
 
 
 @cache

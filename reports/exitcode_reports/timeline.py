@@ -6,8 +6,10 @@ holds something else than it should, is passed over."""
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
+from exitcode_conformance.adapters.batch import INDEX
 from exitcode_conformance.entry import Action, Entry, Event
 from exitcode_conformance.frozen import Frozen
+from exitcode_conformance.kinds import KINDS, kinds_of
 
 MarkKind = Literal["started", "exited", "restarted", "deleting", "deleted"]
 
@@ -135,12 +137,19 @@ def items(item: Any, *keys: str) -> list[dict[str, Any]]:
 def job_state(job: dict[str, Any]) -> str:
     """The state that the job says of itself: its last condition that is True; `New` before there is one."""
     held = [c for c in items(job, "status", "conditions") if text(c, "status") == "True"]
-    return (text(held[-1], "type") if held else None) or "New"
+    said = (text(held[-1], "type") if held else None) or "New"
+    kind = KINDS.get(text(job, "kind") or "")
+    return (kind.documented(said) if kind else said) or said
 
 
 def replica_of(pod: dict[str, Any], job: str | None) -> str:
-    """`<type>-<index>` by the pod's name, else by its labels, else the pod's whole name."""
+    """`<type>-<index>` by the pod's name, else by its labels, else the pod's whole name; of a Job of batch/v1 by the
+    completion index."""
     name = text(pod, "metadata", "name") or "?"
+    owners = items(pod, "metadata", "ownerReferences")
+    if any(text(owner, "kind") in kinds_of("batch") for owner in owners):
+        found = (text(pod, "metadata", where, INDEX) for where in ("annotations", "labels"))
+        return f"worker-{next(filter(None, found), '0')}"
     if job and name.startswith(f"{job}-"):
         return name.removeprefix(f"{job}-")
     labels = mapping(pod, "metadata", "labels")

@@ -24,6 +24,7 @@ class KubeflowAdapter:
     contracts = None
     without: Mapping[str, str] = MappingProxyType({})
     prunes = False
+    shown_to_fail = None
 
     @property
     def nonsense(self) -> Mapping[str, Change]:
