@@ -127,6 +127,12 @@ def test_restart_03_is_unknown_when_a_sibling_failed_by_itself() -> None:
     told.is_unknown("RESTART-03", "a failure of its own")
 
 
+@pytest.mark.parametrize(("own", "touched"), [("worker-1", "worker-2"), ("worker-2", "worker-1")])
+def test_restart_03_fails_for_a_sibling_whatever_another_did(own: str, touched: str) -> None:
+    told = restarted().ends(own, 137).says("Restarting").replace(own).asks_deletion(touched).gone(touched)
+    told.says("Running").complete().fails("RESTART-03", f"{touched} was deleted")
+
+
 def test_restart_03_is_unknown_without_a_restart_a_sibling_or_a_witness() -> None:
     killed().wait(11).complete().is_unknown("RESTART-03", "the target was never restarted")
     told = story(KILLED).submit().says("Created").create("worker-0").runs("worker-0").restart("worker-0", 137)

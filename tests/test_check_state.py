@@ -145,6 +145,11 @@ def test_state_03_fails_when_no_restart_at_all_is_told() -> None:
     told.wait(11).complete().fails("STATE-03", "did not say Restarting")
 
 
+def test_state_03_fails_for_one_round_whatever_is_not_known_of_the_next() -> None:
+    told = story(SEED).begin().wait(0.5).ends("worker-0", 138).replace("worker-0").wait(12)
+    told.complete().fails("STATE-03", "did not say Restarting")
+
+
 def test_state_03_is_unknown_when_the_restart_was_not_seen_to_its_end() -> None:
     told = story(KILLED).begin().ends("worker-0", 137).says("Restarting").asks_deletion("worker-0").gone("worker-0")
     told.wait(11).complete().is_unknown("STATE-03", "no pod was ever created in place")

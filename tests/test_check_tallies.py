@@ -66,6 +66,19 @@ def test_limit_05_fails_when_restarts_come_to_an_end() -> None:
     told.fails("LIMIT-05", "worker-0 was not restarted within the 10 s (`restart`)")
 
 
+def test_limit_05_fails_whatever_becomes_of_a_pod_that_is_created_after_the_job_failed() -> None:
+    failed = story(SEQUENCE).begin().ends("worker-0", 143).asks_deletion("worker-0").gone("worker-0").says("Failed")
+    failed.create("worker-0").runs("worker-0").ends("worker-0", 138).complete()
+    failed.fails("LIMIT-05", "the job became Failed after retryable failure 1 in a row")
+
+
+def test_limit_05_and_exit_12_fail_for_a_late_restart_whatever_is_not_known_of_the_next() -> None:
+    late = story(SEQUENCE).begin().ends("worker-0", 143).says("Restarting").asks_deletion("worker-0").gone("worker-0")
+    late.wait(12).create("worker-0").runs("worker-0").complete()
+    late.fails("LIMIT-05", "the bound `restart` is 10 s")
+    late.fails("EXIT-12", "the bound `restart` is 10 s")
+
+
 def test_limit_05_is_unknown_where_the_script_was_not_followed() -> None:
     failures(143).ends("worker-0", 1).says("Failed").complete().is_unknown("LIMIT-05", "not what its script was told")
     failures(143, 138).complete().is_unknown("LIMIT-05", "never seen to end")

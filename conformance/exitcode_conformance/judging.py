@@ -14,6 +14,11 @@ class Undecided(Exception):
         self.why = why
         self.deciding = deciding
 
+    @property
+    def finding(self) -> Finding:
+        """What it says of one part of a requirement, where the other parts may still be broken."""
+        return Finding(holds=None, seen=self.why, deciding=self.deciding)
+
 
 def passed(expected: str, seen: str, *deciding: int, observed_class: str | None = None) -> Judgement:
     """The requirement is met."""
@@ -37,8 +42,15 @@ def unknown(expected: str, seen: str, *deciding: int, observed_class: str | None
 
 
 def judged(expected: str, findings: Iterable[Finding], *, observed_class: str | None = None) -> Judgement:
-    """One judgement of several findings, all of which have to hold."""
-    found = list(findings)
+    """One judgement of several findings, all of which have to hold. Findings that are made one after the other may end
+    with Undecided; that is raised unless one before it already fails."""
+    found: list[Finding] = []
+    try:
+        for finding in findings:
+            found.append(finding)
+    except Undecided:
+        if all(finding.holds is not False for finding in found):
+            raise
     deciding, verdict = found, Verdict.PASS
     for holds, wrong in ((False, Verdict.FAIL), (None, Verdict.UNKNOWN)):
         some = [f for f in found if f.holds is holds]
@@ -48,7 +60,7 @@ def judged(expected: str, findings: Iterable[Finding], *, observed_class: str | 
     return Judgement(
         verdict=verdict,
         expected=expected,
-        seen="; ".join(f.seen for f in deciding),
+        seen="; ".join(dict.fromkeys(f.seen for f in deciding)),
         deciding=tuple(sorted({line for f in deciding for line in f.deciding})),
         observed_class=observed_class,
         trials=tuple(_trial(f) for f in found if f.bound is not None),

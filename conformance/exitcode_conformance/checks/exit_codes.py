@@ -1,6 +1,6 @@
 """EXIT: what a code means under restartPolicy ExitCode."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from exitcode_conformance import selection
 from exitcode_conformance.classification import (
@@ -281,24 +281,23 @@ def sequence_is_followed(history: History, contract: Contract) -> Judgement:
     wanted = "Succeeded" if codes[-1] == 0 else "Failed"
     in_order, restarts = ", ".join(map(str, codes)), len(codes) - 1
     expected = f"{target} ends with {in_order} in this order; then the job is {wanted}, after {restarts} restart(s)"
-    findings: list[Finding] = []
-    for number in range(1, len(codes)):
+    return judged(expected, _each_in_its_turn(history, target, len(codes), wanted))
+
+
+def _each_in_its_turn(history: History, target: str, attempts: int, wanted: str) -> Iterator[Finding]:
+    for number in range(1, attempts):
         after = aftermath(history, target, number)
-        findings.append(restarted_in_time(history, after))
+        yield restarted_in_time(history, after)
         if after.successor is None or after.failed is not None:
-            findings.append(
-                Finding(
-                    holds=None if after.failed is None else False,
-                    seen=f"the sequence broke off after attempt {number}",
-                    deciding=(after.ended.seq,),
-                )
+            yield Finding(
+                holds=None if after.failed is None else False,
+                seen=f"the sequence broke off after attempt {number}",
+                deciding=(after.ended.seq,),
             )
-            return judged(expected, findings)
-    last = aftermath(history, target, len(codes))
-    findings.append(not_restarted(history, last))
+            return
+    last = aftermath(history, target, attempts)
+    yield not_restarted(history, last)
     terminal = history.terminal
     found = terminal[1] if terminal and terminal[0] == wanted else None
-    findings.append(
-        eventually(history, since=last.ended, bound="terminal", found=found, missing=f"the job did not become {wanted}")
-    )
-    return judged(expected, findings)
+    missing = f"the job did not become {wanted}"
+    yield eventually(history, since=last.ended, bound="terminal", found=found, missing=missing)

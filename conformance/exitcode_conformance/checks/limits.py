@@ -1,5 +1,6 @@
 """LIMIT: what ends a job, or removes it, that no exit code asks for."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from exitcode_conformance import selection
@@ -173,13 +174,15 @@ def restarts_go_on(history: History, contract: Contract) -> Judgement:
     target = history.scenario.target or ""
     runs = selection.retryable_runs(history.scenario, contract)
     expected = f"each of the {runs} retryable failures of {target} in a row is restarted, and the job does not fail"
-    findings: list[Finding] = []
+    return judged(expected, _each_restarted(history, target, runs))
+
+
+def _each_restarted(history: History, target: str, runs: int) -> Iterator[Finding]:
     for number in range(1, runs + 1):
         after = aftermath(history, target, number)
-        findings.append(restarted_in_time(history, after))
+        yield restarted_in_time(history, after)
         if after.failed is not None:
             seen = f"the job became Failed after retryable failure {number} in a row"
-            findings.append(Finding(holds=False, seen=seen, deciding=(after.ended.seq, after.failed.seq)))
-        if after.successor is None:
-            break
-    return judged(expected, findings)
+            yield Finding(holds=False, seen=seen, deciding=(after.ended.seq, after.failed.seq))
+        if after.successor is None or after.failed is not None:
+            return

@@ -1,12 +1,12 @@
 """RESTART: how a restart is done, by the operator under ExitCode and by the kubelet under the other policies."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from exitcode_conformance import selection
-from exitcode_conformance.classification import aftermath, failed_in_time, not_restarted
+from exitcode_conformance.classification import Aftermath, aftermath, failed_in_time, not_restarted
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.history import History, Moment
 from exitcode_conformance.judging import Undecided, failed, judged, passed
@@ -95,9 +95,11 @@ def old_pod_goes_first(history: History, contract: Contract) -> Judgement:
 
 def _touched(history: History, replica: str, since: int) -> Moment | None:
     """The first sign after line `since` that a replica which had no reason to restart was interfered with. Raises
-    Undecided if it had one: a failure of its own that no script asked for."""
+    Undecided if it had one, a failure of its own that no script asked for, or if it was never created."""
     limit = _end_of_restarts(history)
     pods = history.incarnations_of(replica)
+    if not pods:
+        raise Undecided(f"{replica} was never created")
     signs = [_born(pod) for pod in pods[1:]]
     for pod in pods:
         asked = pod.deletion_asked
@@ -143,14 +145,19 @@ def siblings_are_left_alone(history: History, contract: Contract) -> Judgement:
     after = aftermath(history, history.scenario.target or "")
     if after.restarted is None:
         raise Undecided("the target was never restarted", after.ended.seq)
-    findings = []
+    return judged(expected, _each_left_alone(history, after))
+
+
+def _each_left_alone(history: History, after: Aftermath) -> Iterator[Finding]:
     for replica in history.scenario.replica_names():
-        if replica != history.scenario.target:
-            if not history.incarnations_of(replica):
-                raise Undecided(f"{replica} was never created")
+        if replica == history.scenario.target:
+            continue
+        try:
             offence = _touched(history, replica, after.ended.seq)
-            findings.append(never(history, since=after.ended, offence=offence, until=after.restarted))
-    return judged(expected, findings[:1] if all(f.holds for f in findings) else findings)
+        except Undecided as undecided:
+            yield undecided.finding
+        else:
+            yield never(history, since=after.ended, offence=offence, until=after.restarted)
 
 
 @requirement(
@@ -345,14 +352,17 @@ def _finished_siblings(scenario: Scenario) -> list[str]:
 def finished_stays_finished(history: History, contract: Contract) -> Judgement:
     expected = "the replicas that had succeeded keep their pods, or at least get no new ones"
     pairs = [(o, n) for o, n in must_have_restarted(history) if n.replica == history.scenario.target]
-    findings = []
+    return judged(expected, _each_kept(history, [new for _, new in pairs]))
+
+
+def _each_kept(history: History, restarts: Sequence[Incarnation]) -> Iterator[Finding]:
     for sibling in _finished_siblings(history.scenario):
         pods = history.incarnations_of(sibling)
         done = pods[0].phase_reached("Succeeded") if pods else None
-        later = [new for _, new in pairs if done is not None and new.created.seq > done.seq]
+        later = [new for new in restarts if done is not None and new.created.seq > done.seq]
         if done is None or not later:
-            raise Undecided(f"no restart was seen after {sibling} had succeeded")
+            yield Undecided(f"no restart was seen after {sibling} had succeeded").finding
+            continue
         offence = _born(pods[1]) if len(pods) > 1 else None
         since = Moment(seq=done.seq, time=done.time, what=f"{sibling} had succeeded")
-        findings.append(never(history, since=since, offence=offence, until=_born(later[0])))
-    return judged(expected, findings)
+        yield never(history, since=since, offence=offence, until=_born(later[0]))

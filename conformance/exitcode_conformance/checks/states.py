@@ -100,15 +100,17 @@ def restart_is_told(history: History, contract: Contract) -> Judgement:
     expected = f"Restarting and then Running, {rounds} time(s), once for each restart"
     target = history.scenario.target or ""
     must_have_restarted(history)
-    findings: list[Finding] = []
+    sequence = ", ".join(name for name, _ in history.states)
+    judgement = judged(expected, _each_told(history, target, rounds))
+    return judgement.model_copy(update={"seen": f"{sequence}; {judgement.seen}"})
+
+
+def _each_told(history: History, target: str, rounds: int) -> Iterator[Finding]:
     for number in range(1, rounds + 1):
         attempt, successor = history.attempt(target, number), history.attempt(target, number + 1)
         if attempt is None or attempt.ended is None or successor is None or successor.started_time is None:
             raise Undecided(f"restart {number} of {target} was not seen to its end")
-        findings += _told(history, attempt, successor)
-    sequence = ", ".join(name for name, _ in history.states)
-    judgement = judged(expected, findings)
-    return judgement.model_copy(update={"seen": f"{sequence}; {judgement.seen}"})
+        yield from _told(history, attempt, successor)
 
 
 def _told(history: History, attempt: Attempt, successor: Attempt) -> Iterator[Finding]:
