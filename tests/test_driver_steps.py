@@ -126,4 +126,4 @@ def test_a_longer_window_is_watched_where_a_scenario_asks_for_it() -> None:
     seen.told.begin().restart("worker-0", 137)
     begin = seen.told.now
     assert seen.next() is Need.NOTHING
-    assert seen.driver.wake_at == pytest.approx(begin + TIMES.never / SKEW + TIMES.state - TIMES.never / 2)
+    assert seen.driver.wake_at == pytest.approx(begin + TIMES.never / SKEW + TIMES.state - TIMES.never / 8)

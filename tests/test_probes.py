@@ -136,6 +136,8 @@ def test_what_an_operator_does_about_nonsense_is_told(tmp_path: Path, does: Any,
             acted = beside.submit(act_upon, api, namespace, does)
             assert probes.ask_nonsense() == {NONSENSE_POLICY: "ignored", NONSENSE_TYPE: answer}
             acted.result()
+        made = {item["metadata"]["name"] for item in api.list(f"/api/v1/namespaces/{namespace}/configmaps")["items"]}
+        assert {f"outcome-{NONSENSE_POLICY}", f"outcome-{NONSENSE_TYPE}"} <= made, "its pods have to be able to start"
     assert ("nonsense", {"job": NONSENSE_TYPE, "answer": answer}) in noted.actions
     assert len(said) == bool(told)
     assert all(told in text for text in said)

@@ -308,7 +308,7 @@ def test_a_window_with_a_witness_in_its_second_half_is_complete() -> None:
     begin = seen.told.now + TIMES.never / SKEW
     seen.told.wait(TIMES.never / 2 - 0.2).witness()
     assert seen.next() is Need.NOTHING
-    seen.told.now = begin + TIMES.never / 2 + 0.1
+    seen.told.now = begin + TIMES.never * 7 / 8 + 0.1
     assert seen.next() is Need.WITNESS, "one from the first half proves nothing for the second"
     assert seen.driver.awaits_witness
     seen.told.witness()
@@ -317,6 +317,17 @@ def test_a_window_with_a_witness_in_its_second_half_is_complete() -> None:
     assert seen.driver.wake_at == pytest.approx(begin + TIMES.never)
     seen.told.now = begin + TIMES.never + 0.01
     assert seen.next() is Need.COMPLETE
+
+
+def test_a_witness_by_chance_in_the_second_half_saves_a_job_of_its_own() -> None:
+    seen = settled()
+    begin = seen.told.now + TIMES.never / SKEW
+    seen.told.now = begin + TIMES.never / 2 + 0.1
+    assert seen.next() is Need.NOTHING, "another scenario may still serve"
+    seen.told.witness()
+    seen.told.now = begin + TIMES.never * 7 / 8 + 0.1
+    assert seen.next() is Need.NOTHING
+    assert not seen.driver.awaits_witness
 
 
 def test_without_a_witness_it_asks_for_one_and_at_last_gives_up() -> None:
@@ -351,7 +362,7 @@ def test_news_begin_the_window_anew(news: str) -> None:
         seen.told.ends("worker-0", 137)
     at = seen.told.now
     assert seen.next() is Need.NOTHING
-    assert seen.driver.wake_at == pytest.approx(at + TIMES.never / SKEW + TIMES.never / 2)
+    assert seen.driver.wake_at == pytest.approx(at + TIMES.never / SKEW + TIMES.never * 7 / 8)
 
 
 def test_the_window_of_the_driver_is_that_of_the_checks() -> None:
