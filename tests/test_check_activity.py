@@ -161,6 +161,7 @@ def test_state_10_fails_when_servers_hold_the_job_up_or_end_it() -> None:
     workers_done().says().wait(11).complete().fails("STATE-10", "the job did not become Succeeded")
     story(SERVER_DONE).begin().ends("ps-0", 0).says("Succeeded").complete().fails("STATE-10", "says Succeeded")
     story(SERVER_DONE).begin().ends("ps-0", 0).says("Failed").complete().fails("STATE-10", "says Failed")
+    workers_done().says("Failed").complete().fails("STATE-10", "did not become Succeeded: the job says Failed")
 
 
 def test_state_10_is_unknown_where_it_did_not_come_to_that() -> None:
@@ -168,6 +169,8 @@ def test_state_10_is_unknown_where_it_did_not_come_to_that() -> None:
     story(SERVER_DONE).begin().ends("ps-0", 0).complete(witnessed=False).is_unknown("STATE-10", "alive")
     told = story(SERVER_DONE).begin().ends("worker-1", 9).ends("ps-0", 0).says("Failed").complete()
     told.is_unknown("STATE-10", "which nobody asked for")
+    told = story(SERVED).begin().ends("ps-0", 9).ends("worker-0", 0).ends("worker-1", 0).ends("worker-2", 0)
+    told.says("Failed").complete().is_unknown("STATE-10", "did not become Succeeded, but only")
 
 
 # --- STATE-11 ----------------------------------------------------------------------------------------------------

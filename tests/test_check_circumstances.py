@@ -104,6 +104,7 @@ def test_exit_11_passes_when_a_restart_had_begun() -> None:
 def test_exit_11_fails_when_the_job_goes_on() -> None:
     told = at_once().says("Restarting").replace("worker-0").wait(11).complete()
     told.fails("EXIT-11", "the job did not become Failed")
+    at_once().says("Succeeded").complete().fails("EXIT-11", "did not become Failed: the job says Succeeded")
 
 
 def test_exit_11_fails_when_the_job_does_not_stay_failed() -> None:

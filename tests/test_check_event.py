@@ -63,6 +63,11 @@ def test_event_02_is_unknown_without_pods() -> None:
     story(KILLED).begin().restart("worker-0", 137).complete().is_unknown("EVENT-02", "but only")
 
 
+def test_event_02_is_unknown_without_a_restart_unless_a_creation_was_not_told_of() -> None:
+    told_of_pods(story(KILLED).begin()).complete().is_unknown("EVENT-02", "no pod was replaced")
+    story(KILLED).begin().wait(11).complete().fails("EVENT-02", f"0 of 1 events SuccessfulCreatePod name {POD}")
+
+
 def test_event_03_asks_for_a_warning() -> None:
     restarted().tells("TFJobRestarting", "is restarting", kind="Warning").complete().passes("EVENT-03")
     restarted().tells("TFJobRestarting", "is restarting").complete().fails("EVENT-03", "no warning")

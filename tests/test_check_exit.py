@@ -10,6 +10,7 @@ from exitcode_conformance.verdict import Verdict
 
 ZERO = "tfjob-worker-exit0-worker1"
 ONE = "tfjob-worker-exit1-worker3"
+BESIDE_CHIEF = "tfjob-worker1-exit1-chief1-worker2"
 KILLED = "tfjob-worker-exit137-worker3"
 USERS_OWN = "pytorchjob-worker1-exit138-master1-worker2"
 THEN_ZERO = "tfjob-worker-then-137-0-worker1"
@@ -104,7 +105,18 @@ def test_exit_02_fails_when_the_job_does_not_fail() -> None:
     told = ended(ONE, 1).says().wait(11).complete()
     told.fails("EXIT-02", "did not become Failed")
     assert told.judge("EXIT-02").observed_class == "ignored"
-    ended(ONE, 1).says("Succeeded").wait(11).complete().fails("EXIT-02", "did not become Failed")
+
+
+def test_exit_02_fails_at_once_when_the_job_succeeds_instead() -> None:
+    told = ended(ONE, 1).says("Succeeded").complete()
+    told.fails("EXIT-02", "did not become Failed: the job says Succeeded, 0.0 s after attempt 1 of worker-0")
+    assert told.judge("EXIT-02").observed_class == "ignored"
+
+
+def test_exit_02_is_unknown_when_those_who_decide_had_succeeded_by_then() -> None:
+    told = story(BESIDE_CHIEF).begin().ends("worker-1", 1).ends("chief-0", 0).says("Succeeded").complete()
+    told.is_unknown("EXIT-02", "did not become Failed, but only")
+    assert told.judge("EXIT-02").observed_class is None
 
 
 def test_exit_02_wants_the_failure_in_time_and_is_unknown_when_nobody_watched_that_long() -> None:
@@ -259,6 +271,23 @@ def test_exit_07_needs_a_scenario_whose_siblings_were_up() -> None:
     assert compare("EXIT-06", alone, early).verdict is Verdict.PASS
 
 
+def missing(code: int) -> Story:
+    """A command that is not there ends with this code, and the job fails of it."""
+    told = story("tfjob-missing-command-worker1").begin().wait(0.5).ends("worker-0", code)
+    return told.says("Failed").complete()
+
+
+def test_exit_07_leaves_out_a_command_that_ended_with_another_code_than_the_rest() -> None:
+    exits = [story(f"tfjob-worker-exit128-{place}").begin() for place in ("worker1", "ps1-worker3")]
+    told = [one.restart("worker-0", 128).complete() for one in exits]
+    judgement = compare("EXIT-07", *told, missing(127), contract="kubeflow-api")
+    assert judgement.verdict is Verdict.PASS
+    assert "tfjob-missing-command-worker1 ended with 127" in judgement.seen
+    judgement = compare("EXIT-07", told[0], missing(127), contract="kubeflow-api")
+    assert judgement.verdict is Verdict.UNKNOWN
+    assert compare("EXIT-07", *told, missing(128), contract="kubeflow-api").verdict is Verdict.FAIL
+
+
 def test_what_is_told_in_the_wrong_order_takes_no_time_and_never_less() -> None:
     told = story(KILLED).begin()
     with told.held_back("pods"):
@@ -301,8 +330,12 @@ def test_exit_12_fails_where_the_sequence_breaks_off() -> None:
 
 
 def test_exit_12_fails_on_the_wrong_end() -> None:
-    told = story(THEN_ONE).begin().restart("worker-0", 137).wait(0.5).ends("worker-0", 1).says("Succeeded").wait(11)
-    told.complete().fails("EXIT-12", "did not become Failed")
+    told = story(THEN_ONE).begin().restart("worker-0", 137).wait(0.5).ends("worker-0", 1).says("Succeeded")
+    told.complete().fails("EXIT-12", "did not become Failed: the job says Succeeded")
+    told = story(THEN_ZERO).begin().restart("worker-0", 137).wait(0.5).ends("worker-0", 0).says("Failed")
+    told.complete().fails("EXIT-12", "did not become Succeeded: the job says Failed, 0.0 s after attempt 2")
+    told = story(THEN_ONE).begin().restart("worker-0", 137).wait(0.5).ends("worker-0", 1).says().wait(11)
+    told.complete().fails("EXIT-12", "did not become Failed within")
     told = story(THEN_ZERO).begin().restart("worker-0", 137).wait(0.5).ends("worker-0", 0).says().wait(11)
     told.complete().fails("EXIT-12", "did not become Succeeded")
 

@@ -289,6 +289,16 @@ def test_ident_05_is_unknown_where_the_environment_comes_from_elsewhere() -> Non
     created(SERVERS, "worker-1", all_from_elsewhere).is_unknown("IDENT-05", "from elsewhere")
 
 
+def test_ident_05_fails_for_one_pod_whatever_is_not_known_of_another() -> None:
+    told = story(SERVERS).submit()
+    for replica in told.replicas:
+        manifest = told.manifest(replica)
+        own = [{"name": "TF_CONFIG", "valueFrom": {"configMapKeyRef": {}}}] if replica == told.replicas[0] else []
+        manifest["spec"]["containers"][0]["env"] = own
+        told.create(replica, manifest=manifest)
+    told.complete().fails("IDENT-05", "no TF_CONFIG")
+
+
 @pytest.mark.parametrize("requirement", ["IDENT-02", "IDENT-03", "IDENT-04", "IDENT-05"])
 def test_without_a_pod_nothing_is_known(requirement: str) -> None:
     story(SERVERS).submit().says("Created").wait(11).complete().is_unknown(requirement, "never created a pod")

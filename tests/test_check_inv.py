@@ -49,6 +49,11 @@ def test_inv_03_fails_on_a_pod_long_after_the_deletion_or_again_and_again() -> N
     told.fails("INV-03", "once more")
 
 
+def test_inv_03_fails_on_a_pod_after_the_deletion_of_a_job_that_never_ended() -> None:
+    told = story("tfjob-deleted-when-failed-ps1-worker3").begin().ends("worker-0", 1).delete_job().collect()
+    told.wait(3).create("worker-0").complete().fails("INV-03", "after the job was removed")
+
+
 def test_inv_03_is_unknown_when_a_pod_may_have_been_on_its_way() -> None:
     told = story(DELETED).begin().delete_job().create("worker-0").collect().complete()
     told.is_unknown("INV-03", "may have been on its way")
@@ -171,6 +176,12 @@ def test_inv_06_passes_while_the_count_grows(counts: tuple[Any, ...]) -> None:
 @pytest.mark.parametrize("counts", [(1, 0), (1, None), (2, 1), (0, 1, 0, 1)])
 def test_inv_06_fails_when_the_count_falls(counts: tuple[Any, ...]) -> None:
     counted(*counts).complete().fails("INV-06", "succeeded of Worker fell")
+
+
+@pytest.mark.parametrize("statuses", [None, {}, {"Chief": {}}, {"Worker": None}])
+def test_inv_06_fails_when_a_count_is_left_out_again(statuses: Any) -> None:
+    told = counted(1).write(replicaStatuses=statuses).complete()
+    told.fails("INV-06", "succeeded of Worker fell from 1 to 0")
 
 
 def test_inv_06_fails_when_cleaning_up_takes_a_success_back() -> None:

@@ -1,5 +1,6 @@
 """LIMIT-01 to LIMIT-04: limits, deadlines, time to live."""
 
+import pytest
 from history_builder import Story, story
 
 BOTH = "tfjob-both-onfailure1-limit2-worker2"
@@ -69,6 +70,7 @@ def test_limit_02_passes_when_restarts_are_bounded() -> None:
 def test_limit_02_fails_when_restarts_go_on() -> None:
     killed(3).complete().fails("LIMIT-02", "3 restart(s) were seen")
     killed(2).wait(11).complete().fails("LIMIT-02", "2 restart(s) were seen; the job did not become Failed")
+    killed(2).says("Succeeded").complete().fails("LIMIT-02", "did not become Failed: the job says Succeeded")
 
 
 def test_limit_02_is_unknown_where_it_did_not_come_to_that() -> None:
@@ -101,6 +103,15 @@ def test_limit_03_is_unknown_where_something_else_happened_or_too_little_was_see
     told = story(DEADLINE).begin().ends("master-0", 9).says("Failed").complete()
     told.is_unknown("LIMIT-03", "which nobody asked for")
     story(DEADLINE).begin().wait(4).complete().is_unknown("LIMIT-03", "only 2.6 s")
+
+
+@pytest.mark.parametrize(("seconds", "verdict"), [(3.0, "unknown"), (1.0, "fail")])
+def test_what_was_told_late_makes_nobody_too_early(seconds: float, verdict: str) -> None:
+    late = {"seconds": seconds, "what": "a request of the harness"}
+    told = story(DEADLINE).wait(5).begin().act("held-up", of_the_run=True, detail=late).wait(2).says("Failed")
+    assert told.complete().judge("LIMIT-03").verdict == verdict
+    told = succeeded().act("held-up", of_the_run=True, detail=late).job_removed().complete()
+    assert told.judge("LIMIT-04").verdict == verdict
 
 
 # --- LIMIT-04 ----------------------------------------------------------------------------------------------------

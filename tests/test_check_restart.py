@@ -55,6 +55,19 @@ def test_without_a_restart_of_the_target_nothing_is_known_of_restarts(requiremen
     told.is_unknown(requirement, "no pod was ever created in place of the failed one of worker-0")
 
 
+def test_a_wrong_restart_of_another_decides_although_the_target_was_never_restarted() -> None:
+    told = killed()
+    manifest = told.manifest("worker-1")
+    manifest["metadata"]["name"] += "-again"
+    told.create("worker-1", manifest=manifest).wait(11).complete()
+    told.fails("RESTART-01", "was followed by a pod named")
+    told.fails("RESTART-02", "was created while the old pod was still there")
+    told = killed().asks_deletion("worker-1").gone("worker-1")
+    manifest = told.manifest("worker-1")
+    manifest["spec"]["containers"][0]["image"] = "other"
+    told.create("worker-1", manifest=manifest).wait(11).complete().fails("RESTART-08", "spec of", "changed")
+
+
 def test_restart_01_fails_on_a_restart_in_place() -> None:
     killed().restarts_in_place("worker-0").says("Running").complete().fails("RESTART-01", "in place")
 
@@ -217,6 +230,7 @@ def test_restart_06_wants_no_restart_after_zero() -> None:
 def test_restart_07_wants_failure_and_no_restart() -> None:
     ended(NEVER, "worker-0", 137).says("Failed").complete().passes("RESTART-07")
     ended(NEVER, "worker-0", 137).says().wait(11).complete().fails("RESTART-07", "did not become Failed")
+    ended(NEVER, "worker-0", 137).says("Succeeded").complete().fails("RESTART-07", "the job says Succeeded")
     told = ended(NEVER, "worker-0", 137).says("Restarting").replace("worker-0").says("Running").wait(11).complete()
     told.fails("RESTART-07", "created again", "did not become Failed")
     ended(NEVER, "worker-0", 137).says("Failed").complete(witnessed=False).is_unknown("RESTART-07", "alive")

@@ -114,9 +114,32 @@ def test_state_03_fails_without_restarting() -> None:
     told.complete().fails("STATE-03", "did not say Restarting")
 
 
+def test_state_03_fails_without_restarting_whether_or_not_the_new_pod_is_seen_to_run() -> None:
+    told = story(KILLED).begin().wait(0.5).ends("worker-0", 137).gone("worker-0").create("worker-0").wait(11)
+    told.complete().fails("STATE-03", "did not say Restarting")
+
+
 def test_state_03_fails_without_running_again() -> None:
     told = story(KILLED).begin().wait(0.5).ends("worker-0", 137).says("Restarting").replace("worker-0").wait(11)
     told.complete().fails("STATE-03", "did not say Running again")
+
+
+def test_state_03_does_not_ask_for_running_before_the_others_are_up_again() -> None:
+    told = story(KILLED).begin().wait(0.5).ends("worker-0", 137).says("Restarting").asks_deletion("worker-1")
+    told.replace("worker-0").wait(20).gone("worker-1").create("worker-1").runs("worker-1").says("Running")
+    told.complete().passes("STATE-03", "the job says Running, 0.0 s after worker-1 was up too")
+    told = story(KILLED).begin().wait(0.5).ends("worker-0", 137).says("Restarting").asks_deletion("worker-1")
+    told.replace("worker-0").wait(20).complete().is_unknown("STATE-03", "not all up for as long")
+    told = story(KILLED).begin().wait(0.5).ends("worker-0", 137).says("Restarting").asks_deletion("worker-1")
+    told.replace("worker-0").wait(20).gone("worker-1").create("worker-1").runs("worker-1").wait(11)
+    told.complete().fails("STATE-03", "did not say Running again within the 10 s (`state`) after worker-1 was up too")
+
+
+def test_state_03_asks_for_running_although_a_sibling_has_succeeded_or_goes_later() -> None:
+    told = story("tfjob-worker-exit137-sibling0-worker3").begin().ends("worker-1", 0).wait(0.5).ends("worker-0", 137)
+    told.says("Restarting").replace("worker-0").wait(11).complete().fails("STATE-03", "did not say Running again")
+    told = story(KILLED).begin().wait(0.5).ends("worker-0", 137).says("Restarting").replace("worker-0").wait(11)
+    told.asks_deletion("worker-1").wait(5).complete().fails("STATE-03", "did not say Running again")
 
 
 def seed(*, silent: int = 0, seconds: float = 1) -> Story:
@@ -191,7 +214,7 @@ def failed() -> Story:
 
 
 def test_state_05_passes_when_the_end_is_final() -> None:
-    failed().complete().passes("STATE-05", "Failed, and unchanged to the end")
+    failed().complete().passes("STATE-05", "Failed, and unchanged in the", "the operator")
     failed().says().says().complete().passes("STATE-05")
 
 
@@ -231,6 +254,11 @@ def test_state_05_is_unknown_when_the_end_did_not_come() -> None:
     told = story(ONE).begin().ends("worker-0", 1).says().wait(21).complete()
     told.is_unknown("STATE-05", "never became Succeeded or Failed")
     story(ONE).submit().says("Created").wait(21).complete().is_unknown("STATE-05", "never created a pod")
+
+
+def test_state_05_is_unknown_when_nobody_was_alive_to_change_anything() -> None:
+    failed().complete(witnessed=False).is_unknown("STATE-05", "Failed, and unchanged for 4 s", "alive")
+    failed().complete(window=1).is_unknown("STATE-05", "of the window `never`")
 
 
 # --- STATE-09 ----------------------------------------------------------------------------------------------------

@@ -66,6 +66,12 @@ def test_a_pod_that_was_deleted_for_a_restart_is_not_asked_for() -> None:
     told.says("Failed").complete().is_unknown("CLEAN-02", "there was no pod of worker-0 when the job ended")
 
 
+def test_a_pod_that_went_wrong_decides_although_another_was_never_there() -> None:
+    told = story(NAME.format("none", 0)).submit().says("Created").create("ps-0", "chief-0").runs("chief-0")
+    told.ends("chief-0", 0).says("Succeeded")
+    remove(told, "chief-0").complete().fails("CLEAN-01", "chief-0, which was finished, was deleted")
+
+
 def test_it_is_unknown_where_the_job_did_not_end_so_or_nobody_was_alive() -> None:
     ended("none", 1).complete(witnessed=False).is_unknown("CLEAN-02", "alive")
     told = story(NAME.format("all", 0)).begin().wait(20).complete()

@@ -87,9 +87,16 @@ def test_state_07_fails_on_a_completion_time_before_the_end() -> None:
     told.fails("STATE-07", "the job did not become terminal")
 
 
+def test_state_07_fails_on_a_completion_time_of_a_job_that_should_have_ended_and_did_not() -> None:
+    told = ended()
+    told.write(completionTime=told.timestamp()).complete().fails("STATE-07", "the job did not become terminal")
+
+
 def test_state_07_is_unknown_where_nothing_is_known() -> None:
     story(ONE).begin().wait(21).complete().is_unknown("STATE-07", "never became Succeeded or Failed")
     story(ONE).submit().says("Created").complete().is_unknown("STATE-07", "never created a pod")
+    told = story(KILLED).submit().put("Created").write().create("worker-0").runs("worker-0").put("Running").write()
+    told.complete().is_unknown("STATE-07", "no startTime was written")
     told = ended().turns("Failed").write().complete(window=1)
     told.is_unknown("STATE-07", "no completionTime was written, but only")
     told = ended().turns("Failed").write().wait(5)
@@ -154,6 +161,15 @@ def test_state_12_fails_when_a_time_stays_although_the_end_says_that_it_is_later
     told = story(ONE).begin().wait(3).ends("worker-0", 1)
     told.conditions()[-1]["status"] = "False"
     told.put("Failed").write().complete().fails("STATE-12", "lastTransitionTime of Running did not move")
+
+
+def test_state_12_fails_when_a_time_stays_although_another_state_says_that_it_is_later() -> None:
+    told = story(KILLED).begin().wait(3).ends("worker-0", 137)
+    told.conditions()[-1]["status"] = "False"
+    told.put("Restarting").write().complete().fails("STATE-12", "lastTransitionTime of Running did not move")
+    told = story(KILLED).begin().wait(3).ends("worker-0", 137)
+    told.conditions()[-1]["status"] = "False"
+    told.put("Own").write().complete().passes("STATE-12")
 
 
 def test_state_12_knows_that_times_are_cut_to_seconds() -> None:

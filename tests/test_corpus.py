@@ -12,7 +12,7 @@ from cluster_support import environment, run_command
 from corpus_support import CORPUS, failed, judged_again, verdicts
 
 FAILS: Mapping[str, set[str]] = {
-    "all-replicas-restarted": {"INV-04", "RESTART-03", "STATE-03"},
+    "all-replicas-restarted": {"INV-04", "RESTART-03"},
     "always-restart": {"EXIT-02"},
     "completed-replica-restarted": {"INV-04", "INV-06", "RESTART-03", "RESTART-10"},
     "completion-time-missing": {"STATE-07"},

@@ -44,6 +44,13 @@ def test_what_comes_in_time_holds() -> None:
     early = Moment(seq=9, time=7.0, what="it began")
     finding = eventually(observed(20), since=early, bound="restart", found=moment(6.0), missing="nothing")
     assert (finding.holds, finding.delay) == (True, 0.0)
+    assert finding.seen == "it happened, before it began"
+
+
+def test_what_came_later_and_was_told_sooner_did_not_come_before() -> None:
+    began, told_first = Moment(seq=1, time=7.0, what="it began"), Moment(seq=2, time=6.0, what="it happened")
+    finding = eventually(observed(20), since=began, bound="restart", found=told_first, missing="nothing")
+    assert (finding.holds, finding.seen) == (True, "it happened, 0.0 s after it began")
 
 
 def test_what_comes_late_fails_and_names_the_bound() -> None:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 from exitcode_conformance.contract import ObservedClass
 from exitcode_conformance.history import History, Moment
+from exitcode_conformance.job_end import comes_to, ended_otherwise
 from exitcode_conformance.judging import Undecided
 from exitcode_conformance.pods import Attempt
 from exitcode_conformance.premise import must_have_ended
@@ -89,9 +90,7 @@ def restarted_in_time(history: History, after: Aftermath) -> Finding:
 
 def failed_in_time(history: History, after: Aftermath) -> Finding:
     """Whether the job failed within the bound `terminal`, for whatever reason."""
-    return eventually(
-        history, since=after.ended, bound="terminal", found=after.failure, missing="the job did not become Failed"
-    )
+    return comes_to(history, "Failed", since=after.ended)
 
 
 def observed_class(history: History, after: Aftermath) -> ObservedClass | None:
@@ -106,7 +105,7 @@ def observed_class(history: History, after: Aftermath) -> ObservedClass | None:
     if after.failure is not None:
         return ObservedClass.PERMANENT if alone.holds and after.failed is not None else None
     observed = history.end.time - after.ended.time
-    enough = observed >= _longest(history)
+    enough = observed >= _longest(history) or ended_otherwise(history, "Failed", since=after.ended) is not None
     return ObservedClass.IGNORED if alone.holds and enough else None
 
 

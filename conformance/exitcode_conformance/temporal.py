@@ -60,7 +60,8 @@ def eventually(history: History, *, since: Moment, bound: BoundName, found: Mome
         delay = elapsed(since.time, found.time)
         deciding = (since.seq, found.seq)
         if delay <= limit:
-            when = "before" if found.time < since.time else f"{delay:.1f} s after"
+            # Another watch may have told of it sooner, although it came later.
+            when = "before" if found.seq < since.seq else f"{delay:.1f} s after"
             seen = f"{found.what}, {when} {since.what}"
             return Finding(holds=True, seen=seen, deciding=deciding, delay=delay, bound=bound)
         excuse = _held_up(history, since.time, found.time) or _starved(history, since.time, found.time, delay - limit)
@@ -97,6 +98,12 @@ def _delays(history: History, begin: float, end: float) -> Iterator[tuple[float,
             lasted = float(action.detail["seconds"])
             if action.time - lasted <= end and action.time >= begin:
                 yield lasted, action
+
+
+def held_up_at(history: History, time: float) -> float:
+    """For how many seconds the harness or the API server had been held up when something was recorded at that time: it
+    may have happened by so much sooner."""
+    return sum(lasted for lasted, _ in _delays(history, time - LOOK, time))
 
 
 def starved(history: History, begin: float, end: float) -> float:

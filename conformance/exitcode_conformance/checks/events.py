@@ -129,6 +129,8 @@ def pods_are_told(history: History, contract: Contract) -> Judgement:
             found = _moment(told[-1]) if enough else None
             missing = f"{sum(counts.values())} of {wanted} events {history.kind.reason(reason)} name {name}"
             findings.append(_told(history, since, found, missing))
+    if len(pods) == len(names):
+        findings.append(Finding(holds=None, seen="no pod was replaced: no deletion for a restart was to be told"))
     judgement = judged(expected, findings)
     if not all(finding.holds for finding in findings):
         return judgement

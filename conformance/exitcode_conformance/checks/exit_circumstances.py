@@ -9,6 +9,7 @@ from exitcode_conformance.classification import aftermath, sighting
 from exitcode_conformance.container import SIDECAR
 from exitcode_conformance.contract import CodeClass, Contract
 from exitcode_conformance.history import History, Moment
+from exitcode_conformance.job_end import comes_to
 from exitcode_conformance.judging import Undecided, judged, passed, unknown
 from exitcode_conformance.pods import Incarnation, PodVersion
 from exitcode_conformance.premise import must_have_ended, must_have_pods
@@ -133,8 +134,7 @@ def permanent_outweighs_retryable(history: History, contract: Contract) -> Judge
     _, other, _ = must_have_ended(history, rival)
     expected = f"{target} ends with {end.code} and {rival} with {other.code}; the job becomes Failed, and stays so"
     failure = history.first_state("Failed")
-    missing = "the job did not become Failed"
-    findings = [eventually(history, since=ended, bound="terminal", found=failure, missing=missing)]
+    findings = [comes_to(history, "Failed", since=ended)]
     if failure is not None:
         later = next((m for name, m in history.states if m.seq > failure.seq and name != "Failed"), None)
         findings.append(never(history, since=failure, offence=later))

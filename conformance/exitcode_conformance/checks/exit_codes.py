@@ -1,5 +1,6 @@
 """EXIT: what a code means under restartPolicy ExitCode."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from exitcode_conformance import selection
@@ -13,6 +14,7 @@ from exitcode_conformance.classification import (
 )
 from exitcode_conformance.contract import CodeClass, Contract, ObservedClass
 from exitcode_conformance.history import History, Moment
+from exitcode_conformance.job_end import comes_to
 from exitcode_conformance.judging import Undecided, failed, judged, passed, unknown
 from exitcode_conformance.registry import Applies, comparison, requirement
 from exitcode_conformance.scenario import Scenario
@@ -147,16 +149,25 @@ def user_retryable_is_restarted(history: History, contract: Contract) -> Judgeme
 
 
 def _compared(histories: Sequence[History], what: str) -> Judgement:
-    """Whether all histories show one class for the first end of their target."""
+    """Whether all histories show one class for the first end of their target.
+
+    A command that is not there ends with another code in another runtime. Where the others end with this one, it says
+    nothing of them, and is left out.
+    """
     expected = f"one class for {what} in all {len(histories)} scenarios"
-    shown: dict[ObservedClass, str] = {}
-    lines: list[int] = []
     open_ones: list[str] = []
+    ends: list[tuple[History, Aftermath]] = []
     for history in histories:
         try:
-            after = aftermath(history, target_of(history))
+            ends.append((history, aftermath(history, target_of(history))))
         except Undecided as undecided:
             open_ones.append(f"{history.scenario.id}: {undecided.why}")
+    code = next(iter(Counter(after.code for _, after in ends).most_common(1)), (None, 0))[0]
+    others = [f"{history.scenario.id} ended with {after.code}" for history, after in ends if after.code != code]
+    shown: dict[ObservedClass, str] = {}
+    lines: list[int] = []
+    for history, after in ends:
+        if after.code != code:
             continue
         found = observed_class(history, after)
         if found is None:
@@ -164,12 +175,13 @@ def _compared(histories: Sequence[History], what: str) -> Judgement:
         else:
             shown.setdefault(found, history.scenario.id)
             lines.append(after.ended.seq)
-    seen = ", ".join(f"{found} in {name}" for found, name in shown.items())
     if len(shown) > 1:
-        return failed(expected, seen, *lines)
+        return failed(expected, ", ".join(f"{found} in {name}" for found, name in shown.items()), *lines)
+    if others and len(lines) < 2:
+        open_ones += others
     if open_ones:
         return unknown(expected, "; ".join(open_ones[:3]), *lines)
-    return passed(expected, f"{next(iter(shown))} in all of them", *lines)
+    return passed(expected, "; ".join((f"{next(iter(shown))} in all of them", *others)), *lines)
 
 
 def _is_plain(scenario: Scenario) -> bool:
@@ -288,16 +300,15 @@ def _each_in_its_turn(history: History, target: str, attempts: int, wanted: str)
     for number in range(1, attempts):
         after = aftermath(history, target, number)
         yield restarted_in_time(history, after)
-        if after.successor is None or after.failed is not None:
+        next_end = after.successor.ended if after.successor is not None else None
+        too_early = after.failed is not None and (next_end is None or after.failed.seq < next_end.seq)
+        if after.successor is None or too_early:
             yield Finding(
-                holds=None if after.failed is None else False,
+                holds=False if too_early else None,
                 seen=f"the sequence broke off after attempt {number}",
-                deciding=(after.ended.seq,),
+                deciding=(after.ended.seq, *((after.failed.seq,) if after.failed is not None else ())),
             )
             return
     last = aftermath(history, target, attempts)
     yield not_restarted(history, last)
-    terminal = history.terminal
-    found = terminal[1] if terminal and terminal[0] == wanted else None
-    missing = f"the job did not become {wanted}"
-    yield eventually(history, since=last.ended, bound="terminal", found=found, missing=missing)
+    yield comes_to(history, wanted, since=last.ended)

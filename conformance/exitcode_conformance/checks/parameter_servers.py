@@ -2,12 +2,13 @@
 
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.history import History
+from exitcode_conformance.job_end import comes_to
 from exitcode_conformance.judging import Undecided, judged
 from exitcode_conformance.premise import must_have_ended, must_have_pods
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.scenario import RunUntilStopped, Scenario, outcome_code
 from exitcode_conformance.success_rule import deciders_succeed, deciding_replicas
-from exitcode_conformance.temporal import Finding, eventually, never
+from exitcode_conformance.temporal import Finding, never
 from exitcode_conformance.verdict import Judgement
 
 
@@ -44,9 +45,7 @@ def servers_decide_nothing(history: History, contract: Contract) -> Judgement:
         deciders = deciding_replicas(scenario)
         expected = f"Succeeded once {' and '.join(deciders)} ended with 0, while {' and '.join(_servers(scenario))} run"
         last = max((must_have_ended(history, r)[2] for r in deciders), key=lambda moment: moment.seq)
-        found = history.first_state("Succeeded")
-        missing = "the job did not become Succeeded"
-        return judged(expected, [eventually(history, since=last, bound="terminal", found=found, missing=missing)])
+        return judged(expected, [comes_to(history, "Succeeded", since=last)])
     expected = f"the job goes on although {' and '.join(_servers(scenario))} ended with 0"
     last = max((must_have_ended(history, r)[2] for r in _servers(scenario)), key=lambda moment: moment.seq)
     terminal = history.terminal

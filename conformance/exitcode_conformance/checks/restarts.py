@@ -31,10 +31,16 @@ def operator_restarts(history: History) -> Iterator[tuple[Incarnation, Incarnati
             yield from pairwise(pods)
 
 
+def _of_all(history: History) -> list[tuple[Incarnation, Incarnation]]:
+    """All restarts that the operator was seen to make. One that is wrong decides, whether or not the target's own was
+    seen."""
+    must_have_pods(history)
+    return list(operator_restarts(history))
+
+
 def must_have_restarted(history: History) -> list[tuple[Incarnation, Incarnation]]:
     """At least one restart of the target by the operator was seen. All restarts are given, those of others too."""
-    must_have_pods(history)
-    pairs = list(operator_restarts(history))
+    pairs = _of_all(history)
     target = history.scenario.target
     if not any(old.replica == target for old, _ in pairs):
         raise Undecided(f"no pod was ever created in place of the failed one of {target}")
@@ -59,9 +65,8 @@ def restart_is_a_new_pod(history: History, contract: Contract) -> Judgement:
     in_place = next((a for a in history.attempts(target) if a.in_place), None)
     if in_place is not None:
         return failed(expected, f"{target} was started again in place, in the pod it had", in_place.created_seq)
-    pairs = must_have_restarted(history)
     lines: list[int] = []
-    for old, new in pairs:
+    for old, new in _of_all(history):
         lines += [old.created.seq, new.created.seq]
         if new.name != old.name:
             return failed(expected, f"{old.name} was followed by a pod named {new.name}", *lines[-2:])
@@ -69,6 +74,7 @@ def restart_is_a_new_pod(history: History, contract: Contract) -> Judgement:
             return failed(expected, f"{new.name} has restartCount {new.restart_count()}", *lines[-2:])
         if old.deletion_asked is None:
             return failed(expected, f"the failed pod {old.name} was never deleted", *lines[-2:])
+    pairs = must_have_restarted(history)
     return passed(expected, f"{len(pairs)} restart(s), each a new pod of the same name", *lines)
 
 
@@ -81,15 +87,15 @@ def restart_is_a_new_pod(history: History, contract: Contract) -> Judgement:
 )
 def old_pod_goes_first(history: History, contract: Contract) -> Judgement:
     expected = "the removal of each failed pod is seen before the creation of its replacement"
-    pairs = must_have_restarted(history)
     lines: list[int] = []
-    for old, new in pairs:
+    for old, new in _of_all(history):
         gone = old.deleted
         if gone is None or gone.seq > new.created.seq:
             return failed(
                 expected, f"{new.name} was created while the old pod was still there", old.created.seq, new.created.seq
             )
         lines += [gone.seq, new.created.seq]
+    pairs = must_have_restarted(history)
     return passed(expected, f"{len(pairs)} restart(s), in that order each", *lines)
 
 
@@ -313,8 +319,7 @@ def _is_token_volume(volume: Mapping[str, Any]) -> bool:
 )
 def replacement_is_the_same(history: History, contract: Contract) -> Judgement:
     expected = "labels, ownerReferences and spec of each replacement equal those of the pod before it"
-    pairs = must_have_restarted(history)
-    for old, new in pairs:
+    for old, new in _of_all(history):
         before, now = _comparable(old), _comparable(new)
         different = [part for part in before if before[part] != now[part]]
         if different:
@@ -324,6 +329,7 @@ def replacement_is_the_same(history: History, contract: Contract) -> Judgement:
                 old.created.seq,
                 new.created.seq,
             )
+    pairs = must_have_restarted(history)
     return passed(expected, f"{len(pairs)} replacement(s), all equal", *(new.created.seq for _, new in pairs))
 
 

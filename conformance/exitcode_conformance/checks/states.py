@@ -8,7 +8,7 @@ from exitcode_conformance.checks.restarts import must_have_restarted
 from exitcode_conformance.contract import Contract
 from exitcode_conformance.history import DOCUMENTED_STATES, TERMINAL_STATES, History, JobVersion, Moment
 from exitcode_conformance.judging import Undecided, failed, judged, passed
-from exitcode_conformance.pods import Attempt
+from exitcode_conformance.pods import Attempt, PodVersion
 from exitcode_conformance.premise import (
     must_have_been_submitted,
     must_have_come_to_its_end,
@@ -108,7 +108,7 @@ def restart_is_told(history: History, contract: Contract) -> Judgement:
 def _each_told(history: History, target: str, rounds: int) -> Iterator[Finding]:
     for number in range(1, rounds + 1):
         attempt, successor = history.attempt(target, number), history.attempt(target, number + 1)
-        if attempt is None or attempt.ended is None or successor is None or successor.started_time is None:
+        if attempt is None or attempt.ended is None or successor is None:
             raise Undecided(f"restart {number} of {target} was not seen to its end")
         yield from _told(history, attempt, successor)
 
@@ -116,23 +116,64 @@ def _each_told(history: History, target: str, rounds: int) -> Iterator[Finding]:
 def _told(history: History, attempt: Attempt, successor: Attempt) -> Iterator[Finding]:
     """Whether one restart was told. What is said only after the successor has ended too may be said of the next one."""
     assert attempt.ended is not None
-    assert successor.started_seq is not None
-    assert successor.started_time is not None
     what = f"attempt {attempt.number} of {attempt.replica} ended"
     ended = Moment(seq=attempt.ended.seq, time=attempt.ended.time, what=what)
-    what = f"attempt {successor.number} was running"
-    runs = Moment(seq=successor.started_seq, time=successor.started_time, what=what)
     restarting = _first_true(history, "Restarting", ended.seq)
     finding = eventually(
         history, since=ended, bound="state", found=restarting, missing="the job did not say Restarting"
     )
     yield _of_this_round(finding, restarting, successor)
+    if successor.started_seq is None or successor.started_time is None:
+        raise Undecided(f"restart {attempt.number} of {attempt.replica} was not seen to its end")
+    what = f"attempt {successor.number} was running"
+    runs = Moment(seq=successor.started_seq, time=successor.started_time, what=what)
     running = _first_true(history, "Running", restarting.seq if restarting else ended.seq)
     if restarting is not None:
-        finding = eventually(
-            history, since=runs, bound="state", found=running, missing="the job did not say Running again"
-        )
+        finding, runs = _running_again(history, runs, running)
         yield _while_it_ran(history, _of_this_round(finding, running, successor), runs, successor)
+
+
+def _running_again(history: History, runs: Moment, running: Moment | None) -> tuple[Finding, Moment]:
+    """Whether the job said Running again, and from when on it had to: Running is said of all replicas, so not before
+    the others are up again as well, where something has become of them too."""
+    missing = "the job did not say Running again"
+    finding = eventually(history, since=runs, bound="state", found=running, missing=missing)
+    if finding.holds is not False:
+        return finding, runs
+    up = _all_up(history, runs)
+    if up is None:
+        seen = f"{finding.seen}, but the other replicas were not all up for as long"
+        return Finding(holds=None, seen=seen, deciding=finding.deciding), runs
+    if up.seq == runs.seq:
+        return finding, runs
+    return eventually(history, since=up, bound="state", found=running, missing=missing), up
+
+
+def _all_up(history: History, since: Moment) -> Moment | None:
+    """From which moment on all replicas were running or had succeeded, for as long as the operator has to say so or to
+    the end of the observation; None if they never were."""
+    up: dict[str, bool] = {}
+    begin: Moment | None = None
+    for version, replica in _pod_versions(history):
+        going = version.verb == "DELETED" or bool(version.object["metadata"].get("deletionTimestamp"))
+        up[replica] = version.phase == "Succeeded" or (version.phase == "Running" and not going)
+        if version.seq < since.seq:
+            continue
+        if not all(up.get(name, False) for name in history.scenario.replica_names()):
+            if begin is not None and version.time - begin.time >= seconds(history, "state"):
+                return begin
+            begin = None
+        elif begin is None:
+            what = since.what if version.seq == since.seq else f"{replica} was up too"
+            begin = Moment(seq=version.seq, time=version.time, what=what)
+    return begin
+
+
+def _pod_versions(history: History) -> list[tuple[PodVersion, str]]:
+    """Every version of the pods of the job's replicas, in the order in which they came, each with its replica."""
+    names = history.scenario.replica_names()
+    found = [(v, pod.replica) for pod in history.incarnations if pod.replica in names for v in pod.versions]
+    return sorted(((v, r) for v, r in found if r is not None), key=lambda one: one[0].seq)
 
 
 def _of_this_round(finding: Finding, found: Moment | None, successor: Attempt) -> Finding:
@@ -216,7 +257,8 @@ def terminal_is_final(history: History, contract: Contract) -> Judgement:
     must_have_come_to_its_end(history, contract)
     if final is None:
         return passed(expected, "the job was not terminal while it was observed", history.end.seq)
-    return passed(expected, f"{final.state}, and unchanged to the end", final.seq, history.end.seq)
+    since = Moment(seq=final.seq, time=final.time, what=f"the job says {final.state}")
+    return judged(expected, [never(history, since=since, offence=None, absent=f"{final.state}, and unchanged")])
 
 
 def _decides(scenario: Scenario, contract: Contract) -> bool:

@@ -81,7 +81,7 @@ def _cleaned_up(history: History, wanted: str) -> Judgement:
     policy = clean_pod_policy(history)
     if policy is None:
         raise Undecided("the operator's description declares no default for cleanPodPolicy")
-    pods, end = _must_have_ended(history, wanted)
+    pods, end, missing_ones = _must_have_ended(history, wanted)
     going = [pod for pod in pods if has_to_go(policy, pod)]
     staying = [pod for pod in pods if not has_to_go(policy, pod)]
     parts = [f"{', '.join(p.name for p in some)} {what}" for some, what in ((going, "go"), (staying, "stay")) if some]
@@ -97,6 +97,9 @@ def _cleaned_up(history: History, wanted: str) -> Judgement:
         what = f"{pod.name}, which was {_stand(pod)}, was deleted"
         offence = Moment(seq=asked.seq, time=asked.time, what=what) if asked else None
         findings.append(never(history, since=end, offence=offence))
+    if missing_ones:
+        seen = f"there was no pod of {', '.join(missing_ones)} when the job ended"
+        findings.append(Finding(holds=None, seen=seen, deciding=(end.seq,)))
     return judged(expected, findings)
 
 
@@ -106,8 +109,9 @@ def _stand(pod: Incarnation) -> str:
     return "running" if pod.phase_reached("Running") else "pending"
 
 
-def _must_have_ended(history: History, wanted: str) -> tuple[tuple[Incarnation, ...], Moment]:
-    """The job ended as it should, with a pod of every replica there. Raises Undecided otherwise."""
+def _must_have_ended(history: History, wanted: str) -> tuple[tuple[Incarnation, ...], Moment, list[str]]:
+    """The pods that there were when the job ended, the moment of that, and the replicas of which there was none. Raises
+    Undecided if it did not end as it should."""
     must_have_pods(history)
     terminal = history.terminal
     if terminal is None or terminal[0] != wanted:
@@ -117,9 +121,7 @@ def _must_have_ended(history: History, wanted: str) -> tuple[tuple[Incarnation, 
         raise Undecided(f"{unasked.what}, which nobody asked for", unasked.seq)
     pods = pods_at_end(history)
     missing = [r for r in history.scenario.replica_names() if r not in {pod.replica for pod in pods}]
-    if missing:
-        raise Undecided(f"there was no pod of {', '.join(missing)} when the job ended", terminal[1].seq)
-    return pods, terminal[1]
+    return pods, terminal[1], missing
 
 
 def _removes_something(scenario: Scenario, contract: Contract) -> bool:

@@ -1,15 +1,15 @@
 """STATE-07 and STATE-12: the times in a job's status, and the form of its conditions."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Set
 from datetime import datetime
 from typing import Any
 
 from exitcode_conformance import selection
 from exitcode_conformance.checks.states import API
 from exitcode_conformance.contract import Contract
-from exitcode_conformance.history import TERMINAL_STATES, History, JobVersion, Moment
-from exitcode_conformance.judging import failed, judged, passed
+from exitcode_conformance.history import DOCUMENTED_STATES, History, JobVersion, Moment
+from exitcode_conformance.judging import Undecided, failed, judged, passed
 from exitcode_conformance.premise import must_have_come_to_its_end, must_have_run, must_have_status
 from exitcode_conformance.registry import requirement
 from exitcode_conformance.success_rule import deciding_replicas
@@ -67,13 +67,15 @@ def times_are_set_once(history: History, contract: Contract) -> Judgement:
     start, end = (first[name][0] if name in first else None for name in ("startTime", "completionTime"))
     if _seconds_between(start, end) < 0:
         return failed(expected, f"startTime {start} is after completionTime {end}", history.job_versions[-1].seq)
-    must_have_come_to_its_end(history, contract)
     written = {name: moment for name, (_, moment) in first.items()}
     findings = _set_with_the_end(history, written)
-    if not findings:
-        seen = f"startTime {start}; the job was not terminal while it was observed"
-        return passed(expected, seen, history.job_versions[-1].seq)
-    return judged(expected, findings)
+    if findings:
+        return judged(expected, findings)
+    must_have_come_to_its_end(history, contract)
+    if start is None:
+        raise Undecided("no startTime was written, and the job was not terminal while it was observed", history.end.seq)
+    seen = f"startTime {start}; the job was not terminal while it was observed"
+    return passed(expected, seen, history.job_versions[-1].seq)
 
 
 def _set_with_the_end(history: History, written: Mapping[str, Moment]) -> list[Finding]:
@@ -148,7 +150,7 @@ def conditions_are_well_formed(history: History, contract: Contract) -> Judgemen
         problem = _malformed(version)
         if problem is None:
             now = {str(c["type"]): c for c in version.conditions}
-            problem = _wrongly_moved(before, now, ends=[history.kind.called(state) for state in TERMINAL_STATES])
+            problem = _wrongly_moved(before, now, documented=_documented(version))
             before = now
         if problem is not None:
             return failed(expected, problem, version.seq)
@@ -172,15 +174,23 @@ def _malformed(version: JobVersion) -> str | None:
     return None
 
 
+def _documented(version: JobVersion) -> frozenset[str]:
+    """What the operator calls those of its conditions that tell the job's state."""
+    called = (str(condition["type"]) for condition in version.conditions)
+    return frozenset(name for name in called if version.kind.documented(name) in DOCUMENTED_STATES)
+
+
 def _wrongly_moved(
-    before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]], *, ends: Sequence[str]
+    before: Mapping[str, Mapping[str, Any]], now: Mapping[str, Mapping[str, Any]], *, documented: Set[str]
 ) -> str | None:
-    """What is wrong with the times of two versions that follow each other; `ends` are the types of a job's end.
+    """What is wrong with the times of two versions that follow each other; `documented` are the types that tell the
+    job's state.
 
     A status that changes twice within a second keeps its time; so an unmoved one is wrong only if the same write says
-    of the job's end that it came later than that.
+    of another state that it came, or went, later than that.
     """
-    new = [c["lastTransitionTime"] for n, c in now.items() if n in ends and n not in before]
+    turned = [n for n in documented if n not in before or before[n]["status"] != now[n]["status"]]
+    new = [now[name]["lastTransitionTime"] for name in turned]
     for name in before.keys() & now.keys():
         old, moved = before[name]["lastTransitionTime"], now[name]["lastTransitionTime"]
         changed = before[name]["status"] != now[name]["status"]
