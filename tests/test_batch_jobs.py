@@ -1,5 +1,5 @@
-"""Jobs of Kubernetes itself through the front door: certified on the embedded cluster, on one that is too old for what
-their scenarios ask, and on one that does not do what it says."""
+"""Jobs of Kubernetes itself through the front door: certified on the embedded cluster, and on one that is too old for
+what their scenarios ask."""
 
 import base64
 import json
@@ -9,14 +9,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 from cluster_support import embedded, real_kubeconfig
 from request_log import Change, logged
 
-from exitcode_conformance.adapters import ADAPTERS
+from exitcode_conformance.kills import published_kills
 from exitcode_fixtures.verification import verify
 from exitcode_reports.recording import Recording, read_recording
 
@@ -73,6 +72,8 @@ def test_a_controller_of_jobs_is_certified_by_what_makes_sense_for_them(tmp_path
     assert found["RESTART-07[job-worker-never1-worker1]"] == "pass"
     planned = {case.requirement: case for case in recording.header.plan if case.planned == "not-supported"}
     assert planned["RESTART-01"].reason == "a Job keeps its failed pods, and names each pod anew"
+    assert recording.header.shown_to_fail == published_kills().proofs("batch")
+    assert "unproven" not in ran.stdout
     assert verify(recording.path).differences == ()
     copied = tmp_path / "copied.jsonl"
     copied.write_bytes(recording.path.read_bytes())
@@ -130,54 +131,6 @@ def test_a_cluster_that_is_too_old_is_told_and_not_judged(tmp_path: Path, env: d
     assert case.reason is not None
     assert "knows no podFailurePolicy" in case.reason
     assert "pass" not in verdicts(recording).values()
-
-
-def unheeded(job: dict[str, Any]) -> None:
-    """Makes a Job into what a controller sees of it that is deaf to something."""
-    name, spec = job["metadata"]["name"], job["spec"]
-    if name == "job-worker-exit1-worker1":
-        del spec["podFailurePolicy"]
-    elif name in ("job-worker-exit137-worker1", "job-worker-exit138-worker1", "job-worker-then-137-0-worker1"):
-        for rule in spec["podFailurePolicy"]["rules"]:
-            rule["action"] = "FailJob"
-    elif name == "job-worker-onfailure137-worker1":
-        spec["template"]["spec"]["restartPolicy"] = "Never"
-    elif name in ("job-worker-never1-worker1", "job-worker-onfailure1-limit1-worker1"):
-        spec["backoffLimit"] = 100
-    elif name == "job-two0-worker3":
-        spec["completions"] = 2
-    elif name == "job-deadline-worker3":
-        del spec["activeDeadlineSeconds"]
-
-
-DEAF = (
-    *("job-worker-exit1-worker1", "job-worker-exit137-worker1", "job-worker-exit138-worker1"),
-    *("job-worker-then-137-0-worker1", "job-worker-onfailure137-worker1", "job-worker-never1-worker1"),
-    *("job-worker-onfailure1-limit1-worker1", "job-two0-worker3", "job-deadline-worker3"),
-)
-COMPARED = ("exit137", "job-worker-137", "job-worker-0-137-worker1")
-"""The groups in which a code of a deaf controller stands beside the same code of one that is not."""
-
-
-def test_what_is_said_to_be_shown_fails_on_controllers_that_are_deaf_to_something(
-    tmp_path: Path, env: dict[str, str], behind: Path
-) -> None:
-    def deaf(method: str, target: str, body: bytes) -> bytes:
-        if method != "POST" or not target.partition("?")[0].endswith("/jobs") or "dryRun" in target:
-            return body
-        job = json.loads(body)
-        unheeded(job)
-        return json.dumps(job).encode()
-
-    chosen = " or ".join(f"[{name}]" for name in (*DEAF, *COMPARED))
-    with proxied(behind, tmp_path, deaf) as address:
-        ran = run(env, tmp_path / "out", "--cluster", address, "--profile", "extended", "-k", chosen)
-    assert ran.returncode == 1, ran.stdout + ran.stderr
-    recording = read_recording(tmp_path / "out" / "recording.jsonl")
-    failed = {line.requirement for line in recording.verdicts if line.verdict == "fail"}
-    assert failed >= set(ADAPTERS["batch"].shown_to_fail or ())
-    assert recording.header.shown_to_fail == ADAPTERS["batch"].shown_to_fail
-    assert "unproven" in ran.stdout
 
 
 def test_no_other_contract_is_held_against_jobs(tmp_path: Path, env: dict[str, str]) -> None:

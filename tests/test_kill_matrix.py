@@ -35,7 +35,7 @@ def kill(requirement: str, seen: str = "it was restarted") -> Kill:
 
 def result(name: str, target: str | None, *kills: Kill, **more: Any) -> MutantResult:
     """A fault that was built for a requirement, and what was found of it; its entry says the same."""
-    told = {"kind": "fault" if target else "slow", "target": target, "scenarios": ("a-scenario",)}
+    told: dict[str, Any] = {"kind": "fault" if target else "slow", "target": target, "scenarios": ("a-scenario",)}
     listed = {"kills": tuple(sorted({one.requirement for one in kills}))}
     entry = Mutant.model_validate(told | listed | more.pop("entry", {}))
     return MutantResult(name=name, sentence=f"Does {name}.", mutant=entry, kills=kills, **more)
@@ -71,6 +71,7 @@ GOOD = (
         "c", "STATE-03", kill("STATE-03", "late; the bound `state` is 10 s"), entry={"kind": "slow", "bound": "state"}
     ),
     result("d", None),
+    result("e", "EXIT-02", kill("EXIT-02"), kill("EXIT-03"), entry={"adapter": "batch"}),
 )
 
 
@@ -78,9 +79,9 @@ def test_a_campaign_in_which_every_rule_holds() -> None:
     found = matrix(*GOOD)
     assert (found.problems, found.changes, found.notes, found.holds) == ((), (), (), True)
     assert {row.id: row.killers for row in found.requirements} == {
-        "EXIT-02": ("a",),
-        "EXIT-03": ("b", "a"),
-        "STATE-03": ("c",),
+        "EXIT-02": {"kubeflow": ("a",), "batch": ("e",)},
+        "EXIT-03": {"kubeflow": ("b", "a"), "batch": ("e",)},
+        "STATE-03": {"kubeflow": ("c",)},
     }
 
 
@@ -118,14 +119,16 @@ def test_what_waits_for_its_requirement_breaks_no_rule() -> None:
 
 def test_each_must_has_to_be_shown_to_fail_where_all_were_run() -> None:
     assert problems(GOOD[1], complete=True) == [
-        "EXIT-02 is unproven: no mutant fails it.",
-        "STATE-03 is unproven: no mutant fails it.",
+        "EXIT-02 is unproven in jobs of the adapter kubeflow: no mutant fails it.",
+        "EXIT-02 is unproven in jobs of the adapter batch: no mutant fails it.",
+        "EXIT-03 is unproven in jobs of the adapter batch: no mutant fails it.",
+        "STATE-03 is unproven in jobs of the adapter kubeflow: no mutant fails it.",
     ]
     assert problems(GOOD[1]) == []
 
 
 def test_the_list_and_the_controllers_have_to_agree() -> None:
-    told = problems(*GOOD, complete=True, variants=["a", "b", "c", "new", "reference"])
+    told = problems(*GOOD, complete=True, variants=["a", "b", "c", "e", "new", "reference"])
     assert told == [
         "new is not in the list: add it, with the requirement that it was built for.",
         "d is in the list, and there is no such controller.",
@@ -171,15 +174,17 @@ def printed(found: KillMatrix, capsys: pytest.CaptureFixture[str]) -> Sequence[s
 
 def test_the_lines_say_by_what_each_was_found(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(matrix(*GOOD, reference=[result("reference", None)]), capsys)
-    assert lines[:4] == [
+    assert lines[:5] == [
         "a  killed by EXIT-02 a-scenario: it was restarted (and EXIT-03)",
         "b  killed by EXIT-03 a-scenario: it was restarted",
         "c  killed by STATE-03 a-scenario: late; the bound `state` is 10 s",
         "d  conformant, as it has to be",
+        "e  killed by EXIT-02 a-scenario: it was restarted (and EXIT-03)",
     ]
-    assert "EXIT-03     MUST    shown to fail by b, a" in lines
+    assert "EXIT-03     MUST    kubeflow  shown to fail by b, a" in lines
+    assert "EXIT-03     MUST    batch     shown to fail by e" in lines
     assert lines[-1] == (
-        "PROVEN  3 of 3 mutants killed in 60 s; 3 of 3 requirements shown to fail;"
+        "PROVEN  4 of 4 mutants killed in 60 s; 3 of 3 requirements shown to fail;"
         " the unchanged controller fails nothing."
     )
 
@@ -187,14 +192,14 @@ def test_the_lines_say_by_what_each_was_found(capsys: pytest.CaptureFixture[str]
 def test_the_lines_say_what_does_not_hold(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(matrix(result("a", "EXIT-02"), result("b", "EXIT-03", kill("EXIT-02"))), capsys)
     assert lines[:2] == ["a  void", "b  not killed by EXIT-03; fails EXIT-02"]
-    assert "STATE-03    MUST    unproven" in lines
+    assert "STATE-03    MUST    kubeflow  unproven" in lines
     assert lines[-1].startswith("NOT PROVEN  1 of 2 mutants killed")
 
 
 def test_the_page_shows_each_kill_with_its_sentence() -> None:
     page = render_kill_matrix(matrix(*GOOD, reference=[result("reference", None, verdicts={Verdict.PASS: 3})]))
-    assert page.count('class="built"') == 4  # with the legend
-    assert page.count('class="also"') == 2
+    assert page.count('class="built"') == 5  # with the legend
+    assert page.count('class="also"') == 3
     assert "<title>EXIT-03 × a. a-scenario: it was restarted</title>" in page
     assert '<a href="mutants/a/index.html">' in page
     assert "http://" not in page
@@ -214,7 +219,7 @@ def test_the_page_marks_what_should_have_failed_and_what_is_unproven() -> None:
 @pytest.mark.skipif(browser() is None, reason="no chromium on this machine")
 def test_a_square_leads_to_what_was_seen_and_the_page_asks_for_nothing(tmp_path: Path) -> None:
     hostile = "</title><script>alert(1)</script> {{ 7*7 }} \u202egnp"
-    found = matrix(*GOOD, result("e", "EXIT-02", kill("EXIT-02", hostile), error=hostile), notes=(hostile,))
+    found = matrix(*GOOD, result("f", "EXIT-02", kill("EXIT-02", hostile), error=hostile), notes=(hostile,))
     page = write_kill_matrix(found, tmp_path)
     program = browser()
     assert program is not None

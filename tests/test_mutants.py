@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from cluster_support import await_no_process, command, environment, run_command
 
+from exitcode_conformance.adapters import ADAPTERS, Adapter, adapter_of
 from exitcode_conformance.kills import KillList, Mutant, published_kills
 from exitcode_conformance.requirements import REQUIREMENTS
 from exitcode_conformance.scenarios import SCENARIOS
@@ -31,14 +32,19 @@ mutants:
     target: EXIT-03
     scenarios: [tfjob-worker-exit137-worker1]
     kills: [EXIT-03]
+  batch-message-decides:
+    adapter: batch
+    target: EXIT-10
+    scenarios: [job-worker-exit137-message-worker1]
+    kills: [EXIT-10]
 """
 
 
-def test_two_mutants_are_run_side_by_side_and_what_has_changed_is_acknowledged(tmp_path: Path) -> None:
+def test_mutants_are_run_side_by_side_and_what_has_changed_is_acknowledged(tmp_path: Path) -> None:
     listed, out = tmp_path / "list.yaml", tmp_path / "out"
     listed.write_text(SMALL)
     run = run_command(
-        *("mutants", "-k", "general-*", "sigkill-permanent", "--out", str(out)),
+        *("mutants", "-k", "general-*", "sigkill-permanent", "batch-*", "--out", str(out)),
         *("--kills", str(listed), "--acknowledge"),
         env=environment(tmp_path),
         cwd=tmp_path,
@@ -47,12 +53,14 @@ def test_two_mutants_are_run_side_by_side_and_what_has_changed_is_acknowledged(t
     said = run.stdout.splitlines()
     assert any(line.startswith("general-error-retried  killed by EXIT-02 tfjob-worker-exit1-wor") for line in said)
     assert any(line.startswith("sigkill-permanent      killed by EXIT-03 tfjob-worker-exit137-w") for line in said)
+    assert any(line.startswith("batch-message-decides  killed by EXIT-10 job-worker-exit137-m") for line in said)
     change = "general-error-retried now fails EXIT-02 and no longer fails EXIT-03: look into it, and acknowledge it."
     assert change in said
     assert "Only a part of the mutants was run: nothing is said of the requirements as a whole." in said
 
     matrix = KillMatrix.model_validate_json((out / "kill-matrix.json").read_text())
-    assert [result.name for result in matrix.mutants] == ["general-error-retried", "sigkill-permanent"]
+    names = ["general-error-retried", "sigkill-permanent", "batch-message-decides"]
+    assert [result.name for result in matrix.mutants] == names
     assert (matrix.changes, matrix.problems, matrix.acknowledged) == ((change,), (), True)
     assert change in (out / "kill-matrix.html").read_text()
     for result in matrix.mutants:
@@ -104,11 +112,16 @@ def _await_line(path: Path, words: bytes, process: "subprocess.Popen[bytes]") ->
         (("--kills", "absent.yaml"), "The list of kills absent.yaml cannot be read: "),
         (("--kills", "wrong.yaml"), "mutants.sigkill-permanent.targe: Extra inputs are not permitted"),
         (("--kills", "unknown.yaml"), "sigkill-permanent names the scenario no-such-scenario, which there is not."),
+        (
+            ("--kills", "strange.yaml"),
+            "sigkill-permanent is of the adapter batch, and names the scenario tfjob-worker-exit137-worker1 of",
+        ),
         (("--at-once", "0"), "--at-once 0 is out of range."),
     ],
 )
 def test_wrong_usage_is_one_sentence(tmp_path: Path, arguments: tuple[str, ...], sentence: str) -> None:
     (tmp_path / "wrong.yaml").write_text(SMALL.replace("target: EXIT-03", "targe: EXIT-03"))
+    (tmp_path / "strange.yaml").write_text(SMALL.replace("target: EXIT-03", "target: EXIT-03\n    adapter: batch"))
     (tmp_path / "unknown.yaml").write_text(SMALL.replace("tfjob-worker-exit1-worker1", "no-such-scenario"))
     run = run_command("mutants", *arguments, env=environment(tmp_path), cwd=tmp_path)
     assert run.returncode == 4
@@ -124,9 +137,17 @@ def test_the_published_list_is_about_what_there_is() -> None:
     assert set(kills.mutants) == set(list_variants()) - {REFERENCE}
     for name, mutant in kills.mutants.items():
         assert set(mutant.scenarios) <= SCENARIOS.keys() | SOLITARY.keys(), name
+        kinds = {(SCENARIOS | SOLITARY)[scenario].kind for scenario in mutant.scenarios}
+        assert {adapter_of(kind).name for kind in kinds} <= {mutant.adapter}, name
         assert set(mutant.kills) <= REQUIREMENTS.keys(), name
         if mutant.scenarios and mutant.target in REQUIREMENTS:
             assert mutant.target in mutant.kills, name
+
+
+@pytest.mark.parametrize("adapter", ADAPTERS.values(), ids=lambda adapter: adapter.name)
+def test_whatever_is_judged_of_jobs_of_an_api_is_shown_to_fail_in_them(adapter: Adapter) -> None:
+    judged = {one.id for one in REQUIREMENTS.values() if one.level != "INFO" and one.id not in adapter.without}
+    assert set(published_kills().proofs(adapter.name)) == judged
 
 
 def test_a_list_is_read_as_it_was_written() -> None:
@@ -142,10 +163,12 @@ def test_the_mutants_that_were_built_for_a_requirement_come_first() -> None:
             "other": Mutant(target="EXIT-02", scenarios=("a", "b"), kills=("EXIT-02", "EXIT-03")),
             "meant": Mutant(target="EXIT-03", scenarios=("b",), kills=("EXIT-03",)),
             "late": Mutant(kind="slow", scenarios=("c",)),
+            "of-jobs": Mutant(adapter="batch", target="EXIT-03", scenarios=("d",), kills=("EXIT-03",)),
         },
     )
-    assert kills.proofs() == {"EXIT-02": ("other",), "EXIT-03": ("meant", "other")}
-    assert kills.scenarios() == ("a", "b")
+    assert kills.proofs("kubeflow") == {"EXIT-02": ("other",), "EXIT-03": ("meant", "other")}
+    assert kills.proofs("batch") == {"EXIT-03": ("of-jobs",)}
+    assert (kills.scenarios("kubeflow"), kills.scenarios("batch")) == (("a", "b"), ("d",))
     assert kills.with_kills({"meant": ["B", "A"]}).mutants["meant"].kills == ("A", "B")
 
 

@@ -32,7 +32,7 @@ def test_the_frozen_list_is_what_the_registry_says() -> None:
 def test_the_frozen_list_says_of_each_requirement_what_it_is_and_how_it_is_shown() -> None:
     found = published_list()
     assert list(found.requirements) == list(REQUIREMENTS)
-    proofs = published_kills().proofs()
+    proofs, proofs_of_jobs = published_kills().proofs("kubeflow"), published_kills().proofs("batch")
     for identifier, entry in found.requirements.items():
         requirement = REQUIREMENTS[identifier]
         assert (entry.level, entry.profile, entry.feature) == (
@@ -42,6 +42,7 @@ def test_the_frozen_list_says_of_each_requirement_what_it_is_and_how_it_is_shown
         )
         assert (entry.sentence, entry.source) == (requirement.sentence, requirement.source)
         assert entry.mutants == proofs.get(identifier, ())
+        assert entry.batch_mutants == proofs_of_jobs.get(identifier, ())
         assert entry.scenarios.count == sum(entry.scenarios.families.values())
         assert max(entry.cases.values()) > 0
         assert set(entry.scenarios.names) <= set(SCENARIOS)

@@ -56,6 +56,8 @@ class FrozenRequirement(Frozen):
     """What it is shown to fail by."""
     batch: int | str
     """The cases of a Job of Kubernetes itself, or why there are none."""
+    batch_mutants: tuple[str, ...]
+    """What it is shown to fail by in such Jobs."""
 
 
 class RequirementList(Frozen):
@@ -85,7 +87,7 @@ def build_list() -> RequirementList:
     plans = {
         name: build_plan(claims=claims, contract=load_contract(name), profile="extended") for name in contract_ids()
     }
-    proofs = published_kills().proofs()
+    proofs, proofs_of_jobs = published_kills().proofs("kubeflow"), published_kills().proofs("batch")
     cases: Mapping[str, Mapping[str, list[Case]]] = {
         contract: {r: [c for c in plan if c.requirement == r and c.planned == "run"] for r in REQUIREMENTS}
         for contract, plan in plans.items()
@@ -103,6 +105,7 @@ def build_list() -> RequirementList:
             scenarios=_judged_in({name for some in found.values() for case in some for name in case.scenarios}),
             mutants=proofs.get(requirement.id, ()),
             batch=_of_jobs([case for case in of_jobs if case.requirement == requirement.id]),
+            batch_mutants=proofs_of_jobs.get(requirement.id, ()),
         )
     return RequirementList(suite=SUITE_VERSION, requirements=entries)
 

@@ -16,6 +16,7 @@ from pydantic import Field, model_validator
 
 from exitcode_conformance.adapters import adapter_of
 from exitcode_conformance.frozen import Frozen
+from exitcode_conformance.kinds import AdapterName
 from exitcode_conformance.temporal import BoundName
 from exitcode_conformance.yaml_model import read_yaml
 
@@ -28,6 +29,8 @@ class Mutant(Frozen):
 
     kind: Literal["fault", "slow"] = "fault"
     """A slow one is right and late."""
+    adapter: AdapterName = "kubeflow"
+    """Of the job API in whose jobs it is wrong: what fails there is shown to fail in these, and in no others."""
     target: str | None = None
     """The requirement that it names: the fault that it was built for is found by this one at least. None for a slow
     one that keeps every bound and has to come out conformant."""
@@ -53,18 +56,18 @@ class KillList(Frozen):
     version: Literal[1]
     mutants: dict[str, Mutant] = Field(min_length=1)
 
-    def scenarios(self) -> tuple[str, ...]:
-        """Every scenario that some fault is run through: those in which the unchanged controller has to fail nothing.
-        In the order of the list, each once."""
-        faults = (mutant for mutant in self.mutants.values() if mutant.kind == "fault")
+    def scenarios(self, adapter: AdapterName) -> tuple[str, ...]:
+        """Every scenario of a job API that some fault is run through: those in which the unchanged controller has to
+        fail nothing. In the order of the list, each once."""
+        faults = (one for one in self.mutants.values() if one.kind == "fault" and one.adapter == adapter)
         return tuple(dict.fromkeys(name for mutant in faults for name in mutant.scenarios))
 
-    def proofs(self) -> dict[str, tuple[str, ...]]:
-        """Requirement → the mutants that fail it; those that were built for it first."""
+    def proofs(self, adapter: AdapterName) -> dict[str, tuple[str, ...]]:
+        """Requirement → the mutants that fail it in jobs of an API; those that were built for it first."""
         found: dict[str, list[str]] = {}
         for built_for_it in (True, False):
             for name, mutant in self.mutants.items():
-                for requirement in mutant.kills:
+                for requirement in mutant.kills if mutant.adapter == adapter else ():
                     if (mutant.target == requirement) is built_for_it:
                         found.setdefault(requirement, []).append(name)
         return {requirement: tuple(names) for requirement, names in found.items()}
@@ -87,7 +90,8 @@ class KillList(Frozen):
             yield f"  {_quoted(name)}:"
             if mutant.kind != "fault":
                 yield f"    kind: {mutant.kind}"
-            for key, value in (("target", mutant.target), ("bound", mutant.bound)):
+            adapter = None if mutant.adapter == "kubeflow" else mutant.adapter
+            for key, value in (("adapter", adapter), ("target", mutant.target), ("bound", mutant.bound)):
                 if value is not None:
                     yield f"    {key}: {value}"
             yield _list("scenarios", mutant.scenarios)
@@ -115,8 +119,8 @@ def proofs_of(kinds: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Requirement → what it is shown to fail by in jobs of these kinds. One that is shown in jobs of one API only is
     unproven where an operator is judged by another, too."""
     found: dict[str, tuple[str, ...]] | None = None
-    for adapter in dict.fromkeys(map(adapter_of, kinds)):
-        shown = published_kills().proofs() if adapter.shown_to_fail is None else dict(adapter.shown_to_fail)
+    for adapter in dict.fromkeys(adapter_of(kind).name for kind in kinds):
+        shown = published_kills().proofs(adapter)
         found = shown if found is None else {name: (*found[name], *shown[name]) for name in found if name in shown}
     return found or {}
 

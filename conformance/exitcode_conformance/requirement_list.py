@@ -2,7 +2,7 @@
 docs/requirements.md) and `… yaml` (for requirement_list.yaml, see `frozen_list`)."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from exitcode_conformance.frozen_list import FrozenRequirement, build_list
 from exitcode_conformance.registry import FEATURES
@@ -43,11 +43,16 @@ def _entry(identifier: str, entry: FrozenRequirement) -> Iterator[str]:
     judged = entry.scenarios
     where = [f"`{name}`" for name in judged.names] or [f"{count} {name}" for name, count in judged.families.items()]
     yield f"- scenarios: {judged.count}: {', '.join(where)}"
-    jobs = f"{entry.batch} cases" if isinstance(entry.batch, int) else f"not supported, {entry.batch}"
-    yield f"- of a Job of batch/v1: {jobs}"
     if entry.level != "INFO":
-        shown = ", ".join(f"`{name}`" for name in entry.mutants)
-        yield f"- shown to fail by: {shown or 'no mutant yet, so it is unproven and does not count'}"
+        yield f"- shown to fail by: {_shown(entry.mutants)}"
+    jobs = f"{entry.batch} cases" if isinstance(entry.batch, int) else f"not supported, {entry.batch}"
+    if isinstance(entry.batch, int) and entry.level != "INFO":
+        jobs += f", shown to fail by {_shown(entry.batch_mutants)}"
+    yield f"- of a Job of batch/v1: {jobs}"
+
+
+def _shown(mutants: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in mutants) or "no mutant yet, so it is unproven and does not count"
 
 
 if __name__ == "__main__":

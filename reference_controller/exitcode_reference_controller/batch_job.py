@@ -20,6 +20,7 @@ from exitcode_reference_controller.batch_pod import (
     has_failed,
     indexes_text,
     is_active,
+    is_owned,
     is_ready,
     is_terminating,
     pod_manifest,
@@ -43,7 +44,7 @@ def condition(status: Mapping[str, Any], *kinds: str) -> Mapping[str, Any] | Non
 
 class BatchReconciler:
     """The behaviour of the Job controller. `backoff` in seconds is the delay after the first failure; each further one
-    doubles it."""
+    doubles it. What the broken variants override has no underscore."""
 
     def __init__(self, *, backoff: float) -> None:
         self._backoff = backoff
@@ -65,7 +66,7 @@ class BatchReconciler:
             return Plan(status=status)
         if condition(status, *_TARGETS.values()):
             return _expire(job, status, observed.now)
-        situation = batch_situation(observed)
+        situation = self.situation(observed)
         draft = copy.deepcopy(dict(status))
         draft.setdefault("startTime", timestamp(observed.now))
         plan = self._advance(situation, draft)
@@ -75,13 +76,31 @@ class BatchReconciler:
             ledger=changed, status=draft, actions=plan.actions, announcements=plan.announcements, wake_at=wake_at
         )
 
+    def situation(self, observed: Observed) -> BatchSituation:
+        """The Job with its pods, those counted that have ended. Raises BrokenLedger."""
+        pods = tuple(pod for pod in observed.pods if self.owns(observed.job, pod))
+        return batch_situation(observed.job, pods, observed.now)
+
+    def owns(self, job: Thing, pod: Thing) -> bool:
+        """Whether a pod that names the Job is the Job's."""
+        return is_owned(job, pod)
+
+    def pod(self, situation: BatchSituation, index: int | None) -> Thing:
+        """A new pod; `index` None: it has no number."""
+        return pod_manifest(situation.job, index)
+
+    def is_done(self, situation: BatchSituation) -> bool:
+        """Whether as many pods have succeeded as have to."""
+        done, completions = situation.succeeded, situation.spec.get("completions")
+        return done > 0 and not situation.active if completions is None else done >= completions
+
     def _advance(self, situation: BatchSituation, draft: dict[str, Any]) -> Plan:
         """One step of a Job that has not ended."""
         said: tuple[Announcement, ...] = ()
         actions: tuple[Action, ...] = ()
         wake_at = None
         target = condition(draft, *_TARGETS)
-        if target is None and (reached := _ending(situation, draft)) is not None:
+        if target is None and (reached := self._ending(situation, draft)) is not None:
             _say(draft, situation.now, *reached)
             actions = tuple(_deletions(situation.active))
         elif target is None:
@@ -110,11 +129,11 @@ class BatchReconciler:
         if due is not None and due > situation.now:
             return (), due
         if not situation.is_indexed:
-            return tuple(Create(manifest=pod_manifest(situation.job, None)) for _ in range(missing)), None
+            return tuple(Create(manifest=self.pod(situation, None)) for _ in range(missing)), None
         taken = {completion_index(pod) for pod in situation.pods if is_active(pod) or (leaving and is_terminating(pod))}
         free = (i for i in range(situation.spec["completions"]) if i not in taken and i not in situation.completed)
         chosen = [index for index, _ in zip(free, range(missing), strict=False)]
-        return tuple(Create(manifest=pod_manifest(situation.job, index)) for index in chosen), None
+        return tuple(Create(manifest=self.pod(situation, index)) for index in chosen), None
 
     def _due(self, situation: BatchSituation) -> datetime | None:
         """When the next pod may be created: later with each failure since the last success."""
@@ -131,27 +150,24 @@ class BatchReconciler:
         delay = min(self._backoff * 2.0 ** min(len(recent) - 1, 30), LONGEST_BACKOFF_S)
         return recent[-1] + timedelta(seconds=delay)
 
-
-def _ending(situation: BatchSituation, draft: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    """How the Job is about to end, as type, reason and message of a condition; None if it is not."""
-    spec = situation.spec
-    for pod in situation.pods:
-        if has_failed(pod, waits_for_end=True):
-            action, message = failure_action(spec.get("podFailurePolicy"), pod)
-            if action == "FailJob":
-                return "FailureTarget", "PodFailurePolicy", message
-    limit = spec["backoffLimit"]
-    restarts_count = spec["template"]["spec"].get("restartPolicy") == "OnFailure"
-    if situation.failed > limit or (restarts_count and situation.kubelet_restarts >= max(limit, 1)):
-        return "FailureTarget", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
-    deadline = _deadline(situation, draft)
-    if deadline is not None and situation.now >= deadline:
-        return "FailureTarget", "DeadlineExceeded", "Job was active longer than specified deadline"
-    done, completions = situation.succeeded, spec.get("completions")
-    is_done = done > 0 and not situation.active if completions is None else done >= completions
-    if is_done:
-        return "SuccessCriteriaMet", "CompletionsReached", "Reached expected number of succeeded pods"
-    return None
+    def _ending(self, situation: BatchSituation, draft: Mapping[str, Any]) -> tuple[str, str, str] | None:
+        """How the Job is about to end, as type, reason and message of a condition; None if it is not."""
+        spec = situation.spec
+        for pod in situation.pods:
+            if has_failed(pod, waits_for_end=True):
+                action, message = failure_action(spec.get("podFailurePolicy"), pod)
+                if action == "FailJob":
+                    return "FailureTarget", "PodFailurePolicy", message
+        limit = spec["backoffLimit"]
+        restarts_count = spec["template"]["spec"].get("restartPolicy") == "OnFailure"
+        if situation.failed > limit or (restarts_count and situation.kubelet_restarts >= max(limit, 1)):
+            return "FailureTarget", "BackoffLimitExceeded", "Job has reached the specified backoff limit"
+        deadline = _deadline(situation, draft)
+        if deadline is not None and situation.now >= deadline:
+            return "FailureTarget", "DeadlineExceeded", "Job was active longer than specified deadline"
+        if self.is_done(situation):
+            return "SuccessCriteriaMet", "CompletionsReached", "Reached expected number of succeeded pods"
+        return None
 
 
 def _deadline(situation: BatchSituation, draft: Mapping[str, Any]) -> datetime | None:

@@ -51,6 +51,12 @@ def pod_manifest(job: Thing, index: int | None) -> Thing:
     }
 
 
+def is_owned(job: Thing, pod: Thing) -> bool:
+    """Whether the Job is the owner that controls a pod."""
+    references = pod["metadata"].get("ownerReferences") or ()
+    return any(one.get("controller") and one.get("uid") == job["metadata"]["uid"] for one in references)
+
+
 def completion_index(pod: Thing) -> int | None:
     """The number of a pod, None if it has none."""
     text = (pod["metadata"].get("annotations") or {}).get(INDEX, "")

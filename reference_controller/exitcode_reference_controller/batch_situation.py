@@ -4,7 +4,7 @@ A pod that has ended counts once, whatever becomes of it: the ledger keeps its U
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,9 +17,10 @@ from exitcode_reference_controller.batch_pod import (
     is_terminating,
 )
 from exitcode_reference_controller.ledger import RestartLedger
-from exitcode_reference_controller.plan import Observed, Thing
+from exitcode_reference_controller.plan import Thing
 
-_FAILED, _SUCCEEDED = "failed/", "succeeded/"
+FAILED, SUCCEEDED = "failed/", "succeeded/"
+"""What the keys of pods that count begin with in the ledger."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,12 +61,12 @@ class BatchSituation:
     @property
     def failed(self) -> int:
         """How many pods count against the limit."""
-        return sum(key.startswith(_FAILED) for key in self.ledger.replicas)
+        return sum(key.startswith(FAILED) for key in self.ledger.replicas)
 
     @property
     def completed(self) -> set[int]:
         """The indexes that are done."""
-        keys = (key.removeprefix(_SUCCEEDED) for key in self.ledger.replicas if key.startswith(_SUCCEEDED))
+        keys = (key.removeprefix(SUCCEEDED) for key in self.ledger.replicas if key.startswith(SUCCEEDED))
         return {int(key) for key in keys if key.isdecimal()} if self.is_indexed else set()
 
     @property
@@ -73,7 +74,7 @@ class BatchSituation:
         """How many pods, or indexes below `completions`, are done."""
         if self.is_indexed:
             return sum(index < self.spec["completions"] for index in self.completed)
-        return sum(key.startswith(_SUCCEEDED) for key in self.ledger.replicas)
+        return sum(key.startswith(SUCCEEDED) for key in self.ledger.replicas)
 
     @property
     def wanted(self) -> int:
@@ -112,17 +113,10 @@ class BatchSituation:
         return useless + needed[: max(0, len(needed) - self.wanted)]
 
 
-def batch_situation(observed: Observed) -> BatchSituation:
-    """A Job as it is observed, with every pod counted that has ended. Raises BrokenLedger."""
-    job = observed.job
-    pods = tuple(pod for pod in observed.pods if _owns(job, pod))
-    known = BatchSituation(job=job, now=observed.now, pods=pods, ledger=RestartLedger.read(job))
-    return BatchSituation(job=job, now=observed.now, pods=pods, ledger=_counted(known))
-
-
-def _owns(job: Thing, pod: Thing) -> bool:
-    references = pod["metadata"].get("ownerReferences") or ()
-    return any(one.get("controller") and one.get("uid") == job["metadata"]["uid"] for one in references)
+def batch_situation(job: Thing, pods: tuple[Thing, ...], now: datetime) -> BatchSituation:
+    """A Job and the pods that are its own, with every one counted that has ended. Raises BrokenLedger."""
+    known = BatchSituation(job=job, now=now, pods=pods, ledger=RestartLedger.read(job))
+    return replace(known, ledger=_counted(known))
 
 
 def _counted(situation: BatchSituation) -> RestartLedger:
@@ -131,11 +125,11 @@ def _counted(situation: BatchSituation) -> RestartLedger:
     policy = situation.spec.get("podFailurePolicy")
     for pod in situation.pods:
         name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
-        if ledger.holds(f"{_FAILED}{name}", uid):
+        if ledger.holds(f"{FAILED}{name}", uid):
             continue  # whatever it ends with: it has been told to end, and may be replaced by now
         if pod.get("status", {}).get("phase") == "Succeeded":
             index = completion_index(pod) if situation.is_indexed else None
-            ledger = ledger.with_restart(f"{_SUCCEEDED}{name if index is None else index}", uid)
+            ledger = ledger.with_restart(f"{SUCCEEDED}{name if index is None else index}", uid)
         elif has_failed(pod, waits_for_end=situation.waits_for_end) and failure_action(policy, pod)[0] != "Ignore":
-            ledger = ledger.with_restart(f"{_FAILED}{name}", uid)
+            ledger = ledger.with_restart(f"{FAILED}{name}", uid)
     return ledger

@@ -20,7 +20,6 @@ from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.kube_config import load_kube_config
 
 from exitcode_reference_controller.api import Api, Unreachable
-from exitcode_reference_controller.batch_job import BatchReconciler
 from exitcode_reference_controller.controller import BATCH, TRAINING, Controller
 from exitcode_reference_controller.informer import CannotList
 from exitcode_reference_controller.kinds import BATCH_JOB, GROUP, KINDS, BatchKind, JobKind
@@ -45,11 +44,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the controller until it is told to stop; answers with the exit status."""
     parser = _parser()
     options = parser.parse_args(arguments)
-    if options.variant != _REFERENCE and BATCH_JOB.name in options.kinds:
-        parser.error(f"variant {options.variant} is of training jobs only: leave {BATCH_JOB.name} out of --kinds")
     if options.list_variants:
         print(json.dumps([{"name": v.name, "sentence": v.sentence} for v in VARIANTS.values()], indent=2))
         return 0
+    served = VARIANTS[options.variant].kinds
+    strange = [kind for kind in options.kinds if kind not in served]
+    if strange:
+        parser.error(f"variant {options.variant} is of {', '.join(served)} only: --kinds names {', '.join(strange)}")
     logging.basicConfig(
         stream=sys.stderr,
         level=options.log_level.upper(),
@@ -102,11 +103,12 @@ def _controllers(api: Api, options: argparse.Namespace) -> list[Controller[JobKi
         found.append(
             Controller(
                 api,
-                BatchReconciler(backoff=options.job_backoff),
+                variant.batch(backoff=options.job_backoff),
                 family=BATCH,
                 kinds={BATCH_JOB.name: BATCH_JOB},
                 namespace=options.namespace,
                 workers=options.workers,
+                slowness=variant.slowness,
             )
         )
     return found

@@ -5,8 +5,10 @@ from typing import Literal
 
 from pydantic import AwareDatetime
 
+from exitcode_conformance.adapters import ADAPTERS
 from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.kills import KillList, Mutant
+from exitcode_conformance.kinds import AdapterName
 from exitcode_conformance.registry import Requirement
 from exitcode_conformance.verdict import Verdict
 from exitcode_reports.header import Level
@@ -25,17 +27,18 @@ class Kill(Frozen):
     seen: str
 
 
-def title_of(name: str, alone: str) -> str:
-    """What tells a run from every other: the controller, and the scenario that it was run through by itself, if any."""
-    return f"{name}-{alone}" if alone else name
+def title_of(name: str, part: str) -> str:
+    """What tells a run from every other: the controller, and which part of its runs it is, if it has several."""
+    return f"{name}-{part}" if part else name
 
 
 class MutantResult(Frozen):
     """One controller, run through the scenarios of its entry."""
 
     name: str
-    alone: str = ""
-    """The scenario that it was run through by itself, where it was run through others as well."""
+    part: str = ""
+    """Where it was run more than once: the job API that it was the controller of, or the scenario that it was run
+    through by itself."""
     sentence: str
     """What is wrong with it, in its own words."""
     mutant: Mutant
@@ -54,7 +57,7 @@ class MutantResult(Frozen):
     @property
     def title(self) -> str:
         """What tells this run from every other."""
-        return title_of(self.name, self.alone)
+        return title_of(self.name, self.part)
 
     @property
     def killed_by(self) -> tuple[str, ...]:
@@ -91,13 +94,20 @@ class ProvenRequirement(Frozen):
     id: str
     level: Level
     sentence: str
-    killers: tuple[str, ...]
+    killers: dict[AdapterName, tuple[str, ...]]
+    """Job API → the mutants that failed it in jobs of that API, those that were built for it first. An API in whose
+    jobs it makes no sense is not here."""
+
+    @property
+    def unproven(self) -> tuple[AdapterName, ...]:
+        """The APIs in whose jobs no mutant failed it."""
+        return tuple(name for name, killers in self.killers.items() if not killers)
 
 
 class KillMatrix(Frozen):
     """The result of the command `mutants`; kill-matrix.json holds it whole."""
 
-    format: Literal[1] = 1
+    format: Literal[2] = 2
     suite_version: str
     cluster: str
     started_at: AwareDatetime
@@ -136,17 +146,21 @@ class KillMatrix(Frozen):
 def proven_requirements(
     results: Iterable[MutantResult], requirements: Mapping[str, Requirement]
 ) -> tuple[ProvenRequirement, ...]:
-    """Each requirement that is judged at all with the mutants that fail it, those that were built for it first."""
+    """Each requirement that is judged at all with the mutants that fail it."""
     found = list(results)
     rows = []
     order = {name: number for number, name in enumerate(GROUP_TITLES)}
     judged = (one for one in requirements.values() if one.level != "INFO")
     for one in sorted(judged, key=lambda one: (order.get(one.group, len(order)), one.id)):
-        killers = [result for result in found if one.id in result.killed_by]
-        killers.sort(key=lambda result: result.mutant.target != one.id)
-        names = tuple(result.name for result in killers)
-        rows.append(ProvenRequirement(id=one.id, level=one.level, sentence=one.sentence, killers=names))
+        killers = {name: _killers(one.id, name, found) for name, api in ADAPTERS.items() if one.id not in api.without}
+        rows.append(ProvenRequirement(id=one.id, level=one.level, sentence=one.sentence, killers=killers))
     return tuple(rows)
+
+
+def _killers(requirement: str, adapter: AdapterName, results: Sequence[MutantResult]) -> tuple[str, ...]:
+    found = [one for one in results if one.mutant.adapter == adapter and requirement in one.killed_by]
+    found.sort(key=lambda result: result.mutant.target != requirement)
+    return tuple(result.name for result in found)
 
 
 def problems_of(
@@ -174,8 +188,8 @@ def problems_of(
             yield from _wrong_with(result, requirements)
     if complete:
         for row in proven_requirements(results, requirements):
-            if row.level == "MUST" and not row.killers:
-                yield f"{row.id} is unproven: no mutant fails it."
+            for adapter in row.unproven if row.level == "MUST" else ():
+                yield f"{row.id} is unproven in jobs of the adapter {adapter}: no mutant fails it."
 
 
 def _wrong_with(result: MutantResult, requirements: Mapping[str, Requirement]) -> Iterator[str]:

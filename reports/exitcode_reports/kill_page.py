@@ -4,6 +4,8 @@ It is made as the report is, with the report's own look; see `html`."""
 
 from dataclasses import dataclass
 
+from exitcode_conformance.adapters import ADAPTERS
+from exitcode_conformance.kinds import AdapterName
 from exitcode_reports.html import environment, part, policy_for
 from exitcode_reports.kill_matrix import Kill, KillMatrix, MutantResult
 
@@ -29,8 +31,9 @@ class Cell:
 
 @dataclass(frozen=True, kw_only=True)
 class Grid:
-    """The matrix as a drawing, in pixels."""
+    """The matrix of one job API as a drawing, in pixels."""
 
+    adapter: AdapterName
     width: int
     height: int
     columns: tuple[tuple[int, str], ...]
@@ -64,7 +67,8 @@ def render_kill_matrix(matrix: KillMatrix) -> str:
             look=_look(matrix),
             heading=heading_of(matrix),
             sentence=sentence_of(matrix),
-            grid=_grid(matrix),
+            adapters=tuple(ADAPTERS),
+            grids=tuple(grid for adapter in ADAPTERS if (grid := _grid(matrix, adapter)).columns),
             cell=CELL,
             left=LEFT,
             top=TOP,
@@ -97,7 +101,7 @@ def sentence_of(matrix: KillMatrix) -> str:
     killed = sum(bool(result.kills) for result in faulty)
     text = f"{killed} of {len(faulty)} mutants killed in {matrix.seconds:.0f} s"
     if matrix.complete:
-        proven = sum(bool(row.killers) for row in matrix.requirements)
+        proven = sum(not row.unproven for row in matrix.requirements)
         text += f"; {proven} of {len(matrix.requirements)} requirements shown to fail"
     if matrix.reference:
         text += f"; the unchanged controller fails {', '.join(matrix.reference_killed_by) or 'nothing'}"
@@ -123,9 +127,10 @@ def _page_of(result: MutantResult) -> MutantPage:
     return MutantPage(result=result, fate=fate, look=look, kills=kills)
 
 
-def _grid(matrix: KillMatrix) -> Grid:
-    rows = {row.id: number for number, row in enumerate(matrix.requirements)}
-    shown = [result for result in matrix.mutants if result.was_run]
+def _grid(matrix: KillMatrix, adapter: AdapterName) -> Grid:
+    judged = [row for row in matrix.requirements if adapter in row.killers]
+    rows = {row.id: number for number, row in enumerate(judged)}
+    shown = [result for result in matrix.mutants if result.was_run and result.mutant.adapter == adapter]
     cells = []
     for column, result in enumerate(shown):
         for requirement, number in rows.items():
@@ -143,12 +148,13 @@ def _grid(matrix: KillMatrix) -> Grid:
                     title=f"{requirement} × {result.name}. {what}",
                 )
             )
-    groups = [row.id.partition("-")[0] for row in matrix.requirements]
+    groups = [row.id.partition("-")[0] for row in judged]
     return Grid(
+        adapter=adapter,
         width=LEFT + len(shown) * CELL + 8,
         height=TOP + len(rows) * CELL + 4,
         columns=tuple((LEFT + number * CELL, result.name) for number, result in enumerate(shown)),
-        rows=tuple((TOP + rows[row.id] * CELL, row.id, not row.killers) for row in matrix.requirements),
+        rows=tuple((TOP + rows[row.id] * CELL, row.id, adapter in row.unproven) for row in judged),
         rules=tuple(TOP + n * CELL for n in range(1, len(groups)) if groups[n] != groups[n - 1]),
         cells=tuple(cells),
     )

@@ -1,7 +1,7 @@
 """The kill matrix for a terminal: by whom each requirement was failed, by what each mutant was found, and what is
 wrong with that. One line each, so that a log or a grep reads it as it is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 from rich.text import Text
@@ -29,10 +29,8 @@ def kill_lines(matrix: KillMatrix) -> Iterator[Text]:
     if matrix.complete:
         yield Text()
         for row in matrix.requirements:
-            shown = ", ".join(row.killers[:MOST_NAMES])
-            more = f" (+{len(row.killers) - MOST_NAMES})" if len(row.killers) > MOST_NAMES else ""
-            what = Text(f"shown to fail by {shown}{more}") if row.killers else Text("unproven", "bold yellow")
-            yield Text(f"{row.id:12}{row.level:8}").append_text(what)
+            for adapter, killers in row.killers.items():
+                yield Text(f"{row.id:12}{row.level:8}{adapter:10}").append_text(_shown(killers))
     yield Text()
     for note in matrix.notes:
         yield Text(note, "dim")
@@ -41,6 +39,13 @@ def kill_lines(matrix: KillMatrix) -> Iterator[Text]:
     for change in matrix.changes:
         yield Text(change, "yellow" if matrix.acknowledged else "bold red")
     yield _verdict(matrix)
+
+
+def _shown(killers: Sequence[str]) -> Text:
+    if not killers:
+        return Text("unproven", "bold yellow")
+    more = f" (+{len(killers) - MOST_NAMES})" if len(killers) > MOST_NAMES else ""
+    return Text(f"shown to fail by {', '.join(killers[:MOST_NAMES])}{more}")
 
 
 def _mutant(result: MutantResult, width: int) -> Text:

@@ -58,7 +58,7 @@ class RequirementResult(Frozen):
     shown_to_fail: tuple[str, ...] = ()
     """The broken controllers that it was shown to fail on."""
     proven: bool = True
-    """One that is not does not count."""
+    """One that is not does not count. Where it is not supported there is nothing to prove."""
     evidence: tuple[TimeEvidence, ...] = ()
     """What its verdicts about time rest on."""
 
@@ -167,6 +167,7 @@ def _groups(results: Sequence[CaseResult], header: Header) -> tuple[GroupResult,
 
 def _requirement(cases: Sequence[CaseResult], header: Header) -> RequirementResult:
     case = cases[0].case
+    is_judged = case.level != "INFO" and any(one.verdict is not Verdict.NOT_SUPPORTED for one in cases)
     return RequirementResult(
         id=case.requirement,
         level=case.level,
@@ -177,7 +178,7 @@ def _requirement(cases: Sequence[CaseResult], header: Header) -> RequirementResu
         counts=count_verdicts(result.verdict for result in cases),
         cases=tuple(cases),
         shown_to_fail=(header.shown_to_fail or {}).get(case.requirement, ()),
-        proven=case.level == "INFO" or header.is_proven(case.requirement),
+        proven=not is_judged or header.is_proven(case.requirement),
         evidence=time_evidence((result.line for result in cases if result.line), header.timeouts),
     )
 

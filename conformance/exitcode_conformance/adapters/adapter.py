@@ -27,10 +27,6 @@ class Adapter(Protocol):
         """Requirements that make no sense for this API → why, as a clause. They are not supported by declaration."""
 
     @property
-    def shown_to_fail(self) -> Mapping[str, tuple[str, ...]] | None:
-        """Requirement → what it is shown to fail by in jobs of this API; None where `kills.yaml` has it."""
-
-    @property
     def nonsense(self) -> Mapping[str, Change]:
         """Name → the change that makes a job into one that nobody may run."""
 

@@ -72,27 +72,6 @@ WITHOUT: Mapping[str, str] = MappingProxyType(
 )
 
 
-SHOWN_TO_FAIL: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "EXIT-02": ("policy-unheeded",),
-        "EXIT-03": ("every-code-fails",),
-        "EXIT-04": ("every-code-fails",),
-        "EXIT-06": ("every-code-fails",),
-        "EXIT-07": ("every-code-fails",),
-        "EXIT-09": ("every-code-fails",),
-        "EXIT-12": ("every-code-fails",),
-        "RESTART-04": ("never-restarts-in-place",),
-        "RESTART-06": ("never-restarts-in-place",),
-        "RESTART-07": ("limit-unheeded",),
-        "LIMIT-01": ("limit-unheeded",),
-        "LIMIT-03": ("deadline-unheeded",),
-        "STATE-09": ("one-completion-too-few",),
-    }
-)
-"""What does not reach a controller of Jobs it does not heed: a field that is taken out of a Job, or changed, on its
-way to the API server makes of any controller one that is deaf to it."""
-
-
 class BatchAdapter:
     """Jobs of batch/v1."""
 
@@ -100,7 +79,6 @@ class BatchAdapter:
     contracts: tuple[str, ...] | None = (TABLE,)
     without = WITHOUT
     prunes = True
-    shown_to_fail: Mapping[str, tuple[str, ...]] | None = SHOWN_TO_FAIL
 
     @property
     def nonsense(self) -> Mapping[str, Change]:

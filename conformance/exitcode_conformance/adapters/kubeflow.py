@@ -24,7 +24,6 @@ class KubeflowAdapter:
     contracts = None
     without: Mapping[str, str] = MappingProxyType({})
     prunes = False
-    shown_to_fail = None
 
     @property
     def nonsense(self) -> Mapping[str, Change]:

@@ -3,11 +3,11 @@ restarts."""
 
 from exitcode_reference_controller.job import Job, ReplicaSpec
 from exitcode_reference_controller.kinds import JobKind
-from exitcode_reference_controller.mutants.registry import variant
+from exitcode_reference_controller.mutants.registry import BATCH_KINDS, TRAINING_KINDS, Variant, register, variant
 from exitcode_reference_controller.plan import Observed, Plan
 from exitcode_reference_controller.reconcile import Reconciler
 
-variant("reference", "The reference behaviour.")(Reconciler)
+register(Variant(name="reference", sentence="The reference behaviour.", kinds=(*TRAINING_KINDS, *BATCH_KINDS)))
 
 
 @variant("null", "Watches, and does nothing at all.")

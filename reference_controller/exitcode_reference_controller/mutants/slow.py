@@ -4,8 +4,7 @@ The seconds are set against the suite's durations for its embedded cluster: 10 s
 and removal. They are repeated here, since the controller shares no table with the suite.
 """
 
-from exitcode_reference_controller.mutants.registry import Variant, register
-from exitcode_reference_controller.reconcile import Reconciler
+from exitcode_reference_controller.mutants.registry import TRAINING_KINDS, Variant, register
 from exitcode_reference_controller.slowness import (
     Early,
     Slowness,
@@ -41,7 +40,7 @@ for _name, _sentence, _seconds, _early in _SLOW:
         Variant(
             name=f"slow-{_name}",
             sentence=_sentence,
-            reconciler=Reconciler,
+            kinds=TRAINING_KINDS,
             slowness=Slowness(seconds=_seconds, early=_early),
         )
     )
