@@ -259,7 +259,7 @@ def test_without_a_start_there_is_nothing_to_see(stage: Stage) -> None:
     assert stage.events.empty()
 
 
-DEPLOYMENT = {
+DEPLOYMENT: dict[str, Any] = {
     "apiVersion": "apps/v1",
     "kind": "Deployment",
     "metadata": {"name": "operator"},
@@ -327,12 +327,38 @@ def test_an_operator_that_is_there_is_found_watched_and_left_alone(tmp_path: Pat
         start: dict[str, Any] = {"mode": "none", "deployment": f"{namespace}/operator"}
         with pytest.raises(OperatorFailed, match=f"There is no Deployment {namespace}/operator in the cluster"):
             stage.launch(**start).__enter__()
+        scaled = {**DEPLOYMENT, "metadata": {"name": "scaled"}, "spec": {**DEPLOYMENT["spec"], "replicas": 0}}
+        api.create(deployments, scaled)
+        with pytest.raises(OperatorFailed, match="The operator's Deployment scaled has 0 replicas: nothing of it runs"):
+            stage.launch(mode="none", deployment=f"{namespace}/scaled").__enter__()
         api.create(deployments, DEPLOYMENT)
         with stage.launch(of_version="v1.37.0-glibc", **start):
             name, detail = stage.event()
             assert (name, detail["version"]) == ("operator-started", "1.37.0-glibc")
             assert stage.event()[0] == "operator-exited"
-        assert [item["metadata"]["name"] for item in api.list(deployments)["items"]] == ["operator"]
+        assert [item["metadata"]["name"] for item in api.list(deployments)["items"]] == ["operator", "scaled"]
+
+
+def test_one_that_does_not_come_up_is_told_as_its_pod_tells_it(tmp_path: Path) -> None:
+    template = DEPLOYMENT["spec"]["template"]
+    container = {**template["spec"]["containers"][0], "image": "registry.invalid/absent:1.37.0-glibc"}
+    absent = {**template, "spec": {**template["spec"], "containers": [container]}}
+    manifest = {**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], "template": absent}}
+    (tmp_path / "operator.json").write_text(json.dumps(manifest))
+    with (
+        open_cluster(address_of(real_kubeconfig()), state=tmp_path) as cluster,
+        connected(cluster.kubeconfig) as api,
+        run_namespace(api, new_run_id()) as namespace,
+    ):
+        stage = Stage(tmp_path, cluster, namespace)
+        path = str(tmp_path / "operator.json")
+        start: dict[str, Any] = {"mode": "manifests", "manifests": (path,), "ready_within_s": 6}
+        with pytest.raises(
+            OperatorFailed,
+            match=r"within 6 s \(its pod operator-\S+, container manager: \S+: .*registry\.invalid/absent:1",
+        ):
+            stage.launch(**start).__enter__()
+        assert api.list(f"/api/v1/namespaces/{namespace}/pods")["items"] == []
 
 
 def version(script: str, pattern: str) -> dict[str, Any]:
@@ -376,6 +402,17 @@ def test_what_a_process_needs_in_the_cluster_outlives_its_restarts(tmp_path: Pat
         assert not api.exists(secret)
         with prerequisites(described, cluster, namespace, run_id="r"):
             assert api.exists(secret), "a second time in the same run"
+
+
+def test_manifests_without_a_deployment_are_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "operator.json").write_text(json.dumps(ROLE))
+    start: dict[str, Any] = {"mode": "manifests", "manifests": (str(tmp_path / "operator.json"),)}
+    stage = Stage(tmp_path, unconnected(tmp_path))
+    with (
+        pytest.raises(UsageError, match="hold no Deployment: nobody could tell whether it runs"),
+        stage.launch(**start),
+    ):
+        pass
 
 
 def test_a_manifest_that_is_none_is_one_sentence(tmp_path: Path) -> None:
