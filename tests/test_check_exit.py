@@ -210,6 +210,18 @@ def test_exit_03_does_not_blame_the_code_for_a_failure_that_has_another_reason()
     told.says("Failed").complete().passes("EXIT-03")
 
 
+def test_exit_03_fails_at_once_when_the_job_succeeds_instead() -> None:
+    told = ended(KILLED, 137).says("Succeeded").complete()
+    told.fails("EXIT-03", "worker-0 was not restarted: the job says Succeeded")
+    told = ended(THEN_ZERO, 137).says("Succeeded").complete()
+    told.fails("EXIT-12", "worker-0 was not restarted: the job says Succeeded, 0.0 s after attempt 1 of worker-0")
+
+
+def test_exit_03_is_unknown_when_those_who_decide_succeed_before_the_restart() -> None:
+    told = story(USERS_OWN).begin().ends("worker-1", 138).ends("master-0", 0).says("Succeeded").complete()
+    told.is_unknown("EXIT-04", "worker-1 was not restarted, but only")
+
+
 def test_exit_03_gives_the_machine_the_time_that_it_lost() -> None:
     def told(seconds: float, observed: float) -> Story:
         slow = ended(KILLED, 137).wait(3)

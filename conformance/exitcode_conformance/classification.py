@@ -71,9 +71,14 @@ def restarted_in_time(history: History, after: Aftermath) -> Finding:
     """Whether the replica was restarted within the bound `restart`.
 
     An operator that has asked for the old pod's deletion in time has done its part; until the node has removed the pod
-    it can do no more, so the bound counts from the removal.
+    it can do no more, so the bound counts from the removal. In a job that has succeeded instead nothing is restarted
+    any more.
     """
     since, missing = after.ended, f"{after.attempt.replica} was not restarted"
+    over = ended_otherwise(history, "Failed", since=after.ended) if after.restarted is None else None
+    if over is not None:
+        seen = f"{missing}: {_later(over, after.ended)}"
+        return Finding(holds=False, seen=seen, deciding=(after.ended.seq, over.seq))
     old = next(i for i in history.incarnations_of(after.attempt.replica) if i.uid == after.attempt.uid)
     asked, gone = old.deletion_asked, old.deleted
     if asked is not None and asked.time - after.ended.time <= seconds(history, "restart"):

@@ -118,7 +118,8 @@ def restarts_stay_in_the_limit(history: History, contract: Contract) -> Judgemen
         return judged(expected, [replace(finding, holds=None if finding.holds else finding.holds, seen=seen)])
     if counted == 0:
         raise Undecided("no restart was seen")
-    return passed(expected, f"{counted} restart(s)", history.end.seq)
+    so_far = " before the job ended" if history.terminal else ""
+    return passed(expected, f"{counted} restart(s){so_far}", history.end.seq)
 
 
 def _restarts_before_the_end(history: History, limit: int) -> tuple[int, Moment | None]:
