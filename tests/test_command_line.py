@@ -95,7 +95,10 @@ def test_the_plan_says_what_would_run_and_why_the_rest_would_not(capsys: pytest.
     assert f"\n  {SCENARIO}\n" in whole
     assert re.search(r"^\d+ cases in \d+ scenarios; 0 not supported$", whole, re.MULTILINE)
     assert status_of("plan", "--operator", "null") == 0
-    assert re.search(r"^  not supported: .*operator-process", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(r"^  not supported: .*operator-process.* \(\d+ cases?\)$", capsys.readouterr().out, re.MULTILINE)
+    assert status_of("plan", "--operator", "null") == 0
+    reasons = re.findall(r"^  not supported: .*", capsys.readouterr().out, re.MULTILINE)
+    assert len(reasons) < 20, "once for each requirement, not for each of its cases"
 
 
 def test_a_reader_that_goes_away_is_no_fault(tmp_path: Path, env: dict[str, str]) -> None:

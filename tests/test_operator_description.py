@@ -98,7 +98,9 @@ def test_paths_start_at_the_descriptions_own_folder(tmp_path: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("adapter:", "adaptor:", "line 1, lacks the key `adapter`"),
+        ("adapter: kubeflow\n", "", "line 1, lacks the key `adapter`"),
+        ("adapter:", "adaptor:", "line 3, has an unknown key `adaptor`"),
+        ("log_line: up$, stream: stderr", "http: '127.0.0.1:8081/readyz'", "begins with http:// or https://"),
         ("contract: kubeflow-docs", "contract: kubeflow-docs\nextra: 1", "line 15, has an unknown key `extra`"),
         ("contract: kubeflow-docs", "contract: kubeflow-docs\nname: b", "line 15, has the key `name` twice"),
         (

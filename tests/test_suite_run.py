@@ -279,6 +279,12 @@ def test_an_operator_that_is_not_ready_is_one_sentence_and_no_table(tmp_path: Pa
     assert "was not ready within 1 s" in result.stderr
     assert "(its last words: almost)" in result.stderr
     assert result.stdout.splitlines()[0] == "No case was judged."
+    why = "the harness failed (The operator"
+    assert "its last words: almost" in (tmp_path / "out" / "index.html").read_text("utf-8")
+    suites = ElementTree.parse(tmp_path / "out" / "junit.xml").getroot()
+    assert suites.attrib["errors"] == "1", "whoever reads nothing else has to see that nothing was certified"
+    (error,) = suites.iter("error")
+    assert why in error.attrib["message"]
 
 
 def test_a_recording_without_its_end_decides_nothing_however_often_it_is_judged(good: Path, tmp_path: Path) -> None:
@@ -309,10 +315,12 @@ def test_a_run_that_does_not_begin_shows_no_report_of_another(good: Path, tmp_pa
 
 def test_an_output_folder_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    result = run("-k", SMALL, out=tmp_path / "file", folder=tmp_path)
-    assert result.returncode == 4
-    assert "cannot be written" in result.stderr
-    assert "Traceback" not in result.stderr
+    (tmp_path / "folder").mkdir()
+    for out in (tmp_path / "file", tmp_path / "folder" / ".." / "file"):
+        result = run("-k", SMALL, out=out, folder=tmp_path)
+        assert result.returncode == 4
+        assert "cannot be written" in result.stderr
+        assert "Traceback" not in result.stderr
 
 
 def test_files_of_the_current_folder_take_no_part(good: Path, tmp_path: Path) -> None:

@@ -52,13 +52,17 @@ def render_junit(recording: Recording) -> str:
     last = recording.entries[-1].time if recording.entries else 0.0
     outcomes = [outcome_of(case) for case in every]
     faulty = [use for use in summary.waivers if use.fault]
-    counts = _counts([*outcomes, *_failures(faulty)])
+    cut = summary.notices[0] if recording.partial else None
+    of_the_run: list[Outcome] = ["error"] if cut is not None else []
+    counts = _counts([*outcomes, *_failures(faulty), *of_the_run])
     root = Element("testsuites", {"name": "exitcode-conformance", **counts, "time": f"{last:.3f}"})
     entries = _by_scenario(recording)
     for group in summary.groups:
         _suite_of_group(root, recording, summary, group, entries)
     if faulty:
         _suite_of_waivers(root, recording, summary, faulty)
+    if cut is not None:
+        _suite_of_the_run(root, recording, summary, cut)
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 
@@ -101,6 +105,15 @@ def _suite_of_waivers(root: Element, recording: Recording, summary: Summary, fau
         name = {"classname": "exitcode_conformance.WAIVERS", "name": _text(f"{number} {use.waiver.name}")}
         case = SubElement(suite, "testcase", {**name, "time": "0.000"})
         SubElement(case, "failure", {"message": _text(use.fault or ""), "type": use.state.value})
+    _close(suite)
+
+
+def _suite_of_the_run(root: Element, recording: Recording, summary: Summary, cut: str) -> None:
+    """A run that did not come to its end is no green build, however little was judged by then."""
+    suite = _suite(root, "RUN", recording, summary, ["error"])
+    name = {"classname": "exitcode_conformance.RUN", "name": "the run came to its end"}
+    case = SubElement(suite, "testcase", {**name, "time": "0.000"})
+    SubElement(case, "error", {"message": _text(cut), "type": "partial"}).text = _text(cut)
     _close(suite)
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from exitcode_conformance.entry import Action
 from exitcode_conformance.frozen import Frozen
 from exitcode_conformance.verdict import Verdict
 from exitcode_conformance.waiver import WaiverState, WaiverUse
@@ -239,9 +240,14 @@ def _undecided(operator: str, must: Sequence[RequirementResult], *, partial: boo
 def _cut(recording: Recording) -> Iterator[str]:
     if recording.partial:
         lines = 1 + len(recording.entries) + len(recording.verdicts)
+        failures = [e for e in recording.entries if isinstance(e, Action) and e.action == "harness-error"]
+        of_the_run = next((failure.detail for failure in failures if failure.scenario is None), None)
+        why = "the run was cut short or is still going on"
+        if of_the_run is not None:
+            why = f"the harness failed ({of_the_run.get('problem', '')} {of_the_run.get('advice', '')})"
         yield (
-            f"This recording is partial: it ends after line {lines} without a footer, because the run was cut "
-            "short or is still going on. What is missing counts as not run."
+            f"This recording is partial: it ends after line {lines} without a footer, because {why}. What is missing "
+            "counts as not run."
         )
 
 
