@@ -3,7 +3,9 @@
 import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cluster_support import command, embedded, embedded_api, environment, run_command
@@ -11,7 +13,7 @@ from cluster_support import command, embedded, embedded_api, environment, run_co
 from exitcode_conformance.kinds import KINDS
 from exitcode_conformance.rendering import render_config_map, render_job
 from exitcode_conformance.timeouts import Timeouts
-from exitcode_fixtures.api import KubernetesApi, connected
+from exitcode_fixtures.api import Json, KubernetesApi, connected
 from exitcode_fixtures.crds import CRDS, bundled_crds
 from exitcode_fixtures.errors import HarnessError
 from exitcode_fixtures.probes import small_job
@@ -49,6 +51,12 @@ def write_a_status(api: KubernetesApi, namespace: str) -> None:
     api.merge_patch(f"{jobs}/untouched-tfjob/status", {"status": {"conditions": [condition]}})
 
 
+def remove_the_job(api: KubernetesApi, namespace: str) -> None:
+    jobs = f"/apis/kubeflow.org/v1/namespaces/{namespace}/tfjobs"
+    wait_for(api, jobs, "untouched-tfjob", lambda job: job is not None, within_s=WITHIN_S, on_timeout=late)
+    api.delete(f"{jobs}/untouched-tfjob")
+
+
 def look(api: KubernetesApi, namespace: str) -> None:
     kinds = [KINDS["TFJob"], KINDS["PyTorchJob"], KINDS["JAXJob"]]  # the last is not served
     with nobody_else(api, namespace, kinds, timeouts=Timeouts(), image=IMAGE, labels={"run": "x"}):
@@ -59,7 +67,8 @@ def look(api: KubernetesApi, namespace: str) -> None:
     ("act", "told"),
     [
         (make_a_pod, "made the pod untouched-pytorchjob-master-0"),
-        (write_a_status, "wrote the status for"),
+        (write_a_status, "wrote the status for untouched-tfjob"),
+        (remove_the_job, "somebody removed untouched-tfjob"),
     ],
 )
 def test_whoever_acts_upon_a_job_is_found_and_no_job_is_left(tmp_path: Path, act: Act, told: str) -> None:
@@ -81,6 +90,38 @@ def test_a_job_that_stays_as_it_was_made_tells_of_nobody(tmp_path: Path) -> None
             api.create(CRDS, bundled_crds()[name])
         look(api, namespace)
         assert not api.list(f"/apis/kubeflow.org/v1/namespaces/{namespace}/tfjobs")["items"]
+
+
+def test_a_label_that_somebody_puts_on_every_object_tells_of_nobody(tmp_path: Path) -> None:
+    def put_a_label(api: KubernetesApi, namespace: str) -> None:
+        jobs = f"/apis/kubeflow.org/v1/namespaces/{namespace}/tfjobs"
+        wait_for(api, jobs, "untouched-tfjob", lambda job: job is not None, within_s=WITHIN_S, on_timeout=late)
+        api.merge_patch(f"{jobs}/untouched-tfjob", {"metadata": {"labels": {"team": "x"}}})
+
+    with embedded_api(tmp_path) as api, run_namespace(api, new_run_id()) as namespace:
+        for name in KUBEFLOW:
+            api.create(CRDS, bundled_crds()[name])
+        with ThreadPoolExecutor() as beside:
+            acted = beside.submit(put_a_label, api, namespace)
+            look(api, namespace)
+            acted.result()
+
+
+class FillingIn(KubernetesApi):
+    """Answers as an API server does whose CRD has a default of the status: it is in what is read, written or not."""
+
+    def request(self, method: str, path: str, **options: Any) -> Json:
+        answer = super().request(method, path, **options)
+        if answer.get("kind") == "TFJob":
+            answer.setdefault("status", {"observedGeneration": -1})
+        return answer
+
+
+def test_a_status_that_is_only_a_default_tells_of_nobody(tmp_path: Path) -> None:
+    with embedded(tmp_path) as cluster, closing(FillingIn.connect(cluster.kubeconfig)) as api:
+        api.create(CRDS, bundled_crds()["tfjobs.kubeflow.org"])
+        with run_namespace(api, new_run_id()) as namespace:
+            look(api, namespace)
 
 
 def test_beside_an_operator_of_the_whole_cluster_no_other_is_certified(tmp_path: Path) -> None:
