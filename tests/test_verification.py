@@ -4,6 +4,7 @@ import json
 import lzma
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cluster_support import environment, run_command
@@ -105,6 +106,38 @@ def test_a_requirement_that_was_left_out_is_named(tmp_path: Path) -> None:
     assert status == ExitStatus.UNDECIDED
     assert "not asked: " in said
     assert "EXIT-02" in said
+
+
+def easier(name: str, header: dict[str, Any]) -> None:
+    """Changes a header so that less is asked, as a forger would."""
+    match name:
+        case "contract":
+            header["contract"]["claims"]["137"] = "permanent"
+        case "window":
+            header["timeouts"]["never"] = 0.001
+        case "level":
+            header["plan"] = [{**case, "level": "INFO"} for case in header["plan"]]
+        case "proof":
+            header["shown_to_fail"] = {}
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("contract", "its contract kubeflow-docs has other classes than the published one"),
+        ("window", "its window `never` is 0.001 s, and at least 15 s are due"),
+        ("level", "EXIT-02 is INFO in it, and MUST by this version"),
+        ("proof", "EXIT-02 does not count in it, and does by this version"),
+    ],
+)
+def test_what_a_header_makes_easier_is_named(name: str, told: str, tmp_path: Path) -> None:
+    first, *rest = lines_of("reference")
+    assert "less is asked" not in verified(tmp_path, sealed(tmp_path, [first, *rest]))[1]
+    header = json.loads(first)
+    easier(name, header)
+    status, said = verified(tmp_path, sealed(tmp_path, [json.dumps(header) + "\n", *rest]))
+    assert status == ExitStatus.UNDECIDED
+    assert told in said
 
 
 def test_a_damaged_one_is_refused(tmp_path: Path) -> None:
