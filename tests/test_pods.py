@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from exitcode_conformance.adapters import ADAPTERS
-from exitcode_conformance.pods import Incarnation, PodVersion
+from exitcode_conformance.pods import MOST_RUNS, Incarnation, PodVersion
 
 Json = dict[str, Any]
 RUNNING: Json = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
@@ -207,3 +207,7 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 )
 def test_a_pod_of_a_job_of_kubernetes_is_known_by_its_completion_index(metadata: Json, replica: str | None) -> None:
     assert ADAPTERS["batch"].replica_of({"metadata": metadata}, "job") == replica
+
+
+def test_no_number_of_restarts_takes_for_ever() -> None:
+    assert len(pod({"state": RUNNING, "restartCount": 2**62}).attempts("tensorflow", first=1)) == MOST_RUNS + 1

@@ -31,6 +31,8 @@ LABELS: Mapping[str, Mapping[str, str]] = {
 """Label keys by generation: training-operator 1.4 on, the releases from 1.0 to 1.5, and 0.5."""
 LABEL_GENERATIONS: tuple[Mapping[str, str], ...] = tuple(LABELS.values())
 
+MOST_RUNS = 10_000
+"""Runs of a container that are told apart; a kubelet that waits between them takes weeks for as many."""
 DISRUPTIONS = frozenset({"Evicted", "Preempting", "NodeLost", "NodeShutdown", "Shutdown", "Terminated"})
 """status.reason of a pod that was ended by the node or the control plane."""
 
@@ -226,7 +228,7 @@ class _Runs:
             status = version.container_status(container)
             if status is None:
                 continue
-            number = int(status.get("restartCount") or 0)
+            number = min(int(status.get("restartCount") or 0), MOST_RUNS)
             state = status.get("state") or {}
             runs.first_sign.setdefault(number, version)
             if "running" in state:
