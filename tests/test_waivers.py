@@ -311,10 +311,13 @@ def test_the_day_of_the_run_decides_whenever_it_is_judged(expires: date, expecte
 
 def test_waivers_of_an_older_recording_are_refused(tmp_path: Path) -> None:
     header, *rest, footer = corpus(tmp_path, "reference").read_text("utf-8").splitlines(keepends=True)
-    assert '"waivers":{}' in header  # which is read
-    header = header.replace('"waivers":{}', '"waivers":{"EXIT-02":"known"}', 1)
+    assert '"operator":{' in header
     source = tmp_path / "older.jsonl"
-    source.write_text("".join(sealed([header, *rest], json.loads(footer))), encoding="utf-8")
+    for waivers in ("{}", '{"EXIT-02":"known"}'):  # the first is read
+        older = header.replace('"operator":{', f'"operator":{{"waivers":{waivers},', 1)
+        source.write_text("".join(sealed([older, *rest], json.loads(footer))), encoding="utf-8")
+        if waivers == "{}":
+            assert read_recording(source).header.waivers == ()
     words = ["run", "--cluster", f"recording:{source}", "--out", str(tmp_path / "out")]
     ran = run_command(*words, env=environment(tmp_path), cwd=tmp_path)
     assert ran.returncode == 4
