@@ -19,9 +19,10 @@ from cluster_support import embedded, environment, real_kubeconfig, write_kubeco
 from kubernetes.client import models
 
 from exitcode_conformance.kinds import KINDS
-from exitcode_fixtures.command_line import PROGRAM, _parser
+from exitcode_fixtures.command_line import _parser
 from exitcode_fixtures.kubeconfig import read_kubeconfig
 from exitcode_fixtures.operators.description import load_description
+from exitcode_fixtures.outcome import PROGRAM
 from exitcode_fixtures.rights import HARNESS_RIGHTS, job_rights
 
 RECIPES = Path(__file__).parent.parent / "docs" / "recipes"

@@ -145,7 +145,7 @@ def test_beside_an_operator_of_the_whole_cluster_no_other_is_certified(tmp_path:
                 other.terminate()
                 other.wait(WITHIN_S)
         assert result.returncode == 3, result.stderr
-        assert "Another operator acts upon the tfjobs of this cluster" in result.stderr
+        assert "Another operator acts upon the TFJobs of this cluster" in result.stderr
         assert "start: {mode: none}" in result.stderr
         assert not api.list(NAMESPACES, label_selector=RUN_LABEL)["items"]
 

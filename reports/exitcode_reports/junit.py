@@ -52,8 +52,7 @@ def render_junit(recording: Recording) -> str:
     last = recording.entries[-1].time if recording.entries else 0.0
     outcomes = [outcome_of(case) for case in every]
     faulty = [use for use in summary.waivers if use.fault]
-    cut = summary.notices[0] if recording.partial else None
-    of_the_run: list[Outcome] = ["error"] if cut is not None else []
+    of_the_run: list[Outcome] = ["error"] if summary.cut is not None else []
     counts = _counts([*outcomes, *_failures(faulty), *of_the_run])
     root = Element("testsuites", {"name": "exitcode-conformance", **counts, "time": f"{last:.3f}"})
     entries = _by_scenario(recording)
@@ -61,8 +60,8 @@ def render_junit(recording: Recording) -> str:
         _suite_of_group(root, recording, summary, group, entries)
     if faulty:
         _suite_of_waivers(root, recording, summary, faulty)
-    if cut is not None:
-        _suite_of_the_run(root, recording, summary, cut)
+    if summary.cut is not None:
+        _suite_of_the_run(root, recording, summary, summary.cut)
     indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="unicode") + "\n"
 

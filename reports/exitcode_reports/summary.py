@@ -86,6 +86,8 @@ class Summary(Frozen):
     overall: Overall
     heading: str
     sentence: str
+    cut: str | None
+    """Why the recording has no end, where it has none."""
     notices: tuple[str, ...]
     alarms: frozenset[str]
     """Those of the notices that nobody may overlook."""
@@ -110,22 +112,23 @@ def summarise(recording: Recording) -> Summary:
     groups = _groups(results, recording.header)
     requirements = [requirement for group in groups for requirement in group.requirements]
     counting = [one for one in requirements if one.proven]
-    cut = tuple(_cut(recording))
+    cut = _cut(recording)
     waived = sum(result.verdict is Verdict.WAIVED for result in results)
     faults = tuple(use.fault for use in waivers if use.fault)
     return Summary(
         overall=overall,
         heading=HEADINGS[overall],
         sentence=_sentence(recording.header, overall, counting, waivers, partial=recording.partial),
+        cut=cut,
         notices=(
-            *cut,
+            *([cut] if cut else []),
             *_embedded(recording),
             *_doubts(recording),
             *_counted_waivers(waivers, waived),
             *faults,
             *_unproven(requirements),
         ),
-        alarms=frozenset((*cut, *faults)),
+        alarms=frozenset((*([cut] if cut else []), *faults)),
         waivers=waivers,
         waived=waived,
         tallies=tuple(
@@ -237,18 +240,20 @@ def _undecided(operator: str, must: Sequence[RequirementResult], *, partial: boo
     return f"Nothing is decided about {operator}: {_joined(reasons)}."
 
 
-def _cut(recording: Recording) -> Iterator[str]:
-    if recording.partial:
-        lines = 1 + len(recording.entries) + len(recording.verdicts)
-        failures = [e for e in recording.entries if isinstance(e, Action) and e.action == "harness-error"]
-        of_the_run = next((failure.detail for failure in failures if failure.scenario is None), None)
-        why = "the run was cut short or is still going on"
-        if of_the_run is not None:
-            why = f"the harness failed ({of_the_run.get('problem', '')} {of_the_run.get('advice', '')})"
-        yield (
-            f"This recording is partial: it ends after line {lines} without a footer, because {why}. What is missing "
-            "counts as not run."
-        )
+def _cut(recording: Recording) -> str | None:
+    if not recording.partial:
+        return None
+    lines = 1 + len(recording.entries) + len(recording.verdicts)
+    # Those of a scenario concern its own cases only.
+    failures = (e for e in recording.entries if isinstance(e, Action) and e.action == "harness-error")
+    of_the_run = next((failure.detail for failure in failures if failure.scenario is None), None)
+    why = "the run was cut short or is still going on"
+    if of_the_run is not None:
+        why = f"the harness failed ({of_the_run.get('problem', '')} {of_the_run.get('advice', '')})"
+    return (
+        f"This recording is partial: it ends after line {lines} without a footer, because {why}. What is missing "
+        "counts as not run."
+    )
 
 
 def _embedded(recording: Recording) -> Iterator[str]:
