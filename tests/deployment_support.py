@@ -51,15 +51,19 @@ def needs_kubectl() -> None:
 
 def kustomized(folder: Path, kubeconfig: Path, *, namespace: str | None = None) -> Path:
     """A kustomization of all that the controller needs: CRD, Secret with its kubeconfig, Deployment; with a namespace
-    of its own from which it looks at all of them, or none: then it goes where it is put, and looks at nothing else."""
+    of its own from which it looks at all of them, or none: then it goes where it is put, and looks at nothing else.
+
+    The name of the Deployment gets a prefix by the kustomization, except beside a namespace: whether that is renamed
+    too depends on the version of kubectl."""
     folder.mkdir(mode=0o700)
     _write(folder / "crd.yaml", bundled_crds()[CRD])
     (folder / "config").write_text(kubeconfig.read_text("utf-8"), encoding="utf-8")
     where = "--namespace $(NAMESPACE)" if namespace is None else ""
-    _write(folder / "deployment.yaml", _deployment(where))
+    prefix = "tested-" if namespace is None else ""
+    _write(folder / "deployment.yaml", _deployment(DEPLOYMENT.removeprefix(prefix), where))
     content: Json = {
         "resources": ["crd.yaml", "deployment.yaml"],
-        "namePrefix": "tested-",
+        "namePrefix": prefix,
         "images": [{"name": "busybox", "newTag": VERSION}],
         "secretGenerator": [{"name": "kubeconfig", "files": ["config"]}],
     }
@@ -79,7 +83,7 @@ def described(path: Path, **start: Any) -> Path:
     return path
 
 
-def _deployment(where: str) -> Json:
+def _deployment(name: str, where: str) -> Json:
     source = find_spec(_MODULE)
     assert source is not None
     assert source.origin is not None
@@ -118,7 +122,7 @@ def _deployment(where: str) -> Json:
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": DEPLOYMENT.removeprefix("tested-")},
+        "metadata": {"name": name},
         "spec": {
             "selector": {"matchLabels": LABELS},
             "template": {"metadata": {"labels": LABELS}, "spec": spec},
