@@ -10,6 +10,7 @@ import pytest
 from cluster_support import embedded_api, real_kubeconfig
 
 from exitcode_fixtures.api import Json, KubernetesApi, connected
+from exitcode_fixtures.ended_pods import EndedPods
 from exitcode_fixtures.errors import ClusterUnavailable
 from exitcode_fixtures.process_identity import ProcessIdentity
 from exitcode_fixtures.run_folder import new_run_id
@@ -94,6 +95,32 @@ def test_it_is_gone_after_an_interruption(api: KubernetesApi) -> None:
     with pytest.raises(KeyboardInterrupt), run_namespace(api, new_run_id()) as name:
         raise KeyboardInterrupt
     assert not api.exists(f"{NAMESPACES}/{name}")
+
+
+def test_a_pod_that_was_deleted_is_gone_when_its_containers_have_ended(api: KubernetesApi) -> None:
+    """Pods of a node that is not there, so that nobody else removes them."""
+    with run_namespace(api, new_run_id()) as name:
+        pods = f"{NAMESPACES}/{name}/pods"
+        container: Json = {"name": "main", "image": "busybox:1.36"}
+        for pod in ("ended", "going-on", "unknown", "not-deleted"):
+            body = {"metadata": {"name": pod}, "spec": {"nodeName": "nowhere", "containers": [container]}}
+            api.create(pods, {"apiVersion": "v1", "kind": "Pod", **body})
+            if pod != "not-deleted":
+                api.delete(f"{pods}/{pod}", grace_period_s=600)
+        told(api, f"{pods}/ended", "Failed", {"terminated": {"exitCode": 143, "reason": "Error"}})
+        told(api, f"{pods}/going-on", "Failed", {"running": {}})
+        told(api, f"{pods}/not-deleted", "Succeeded", {"terminated": {"exitCode": 0, "reason": "Completed"}})
+        EndedPods(api, name).release(api.list(pods)["items"])
+        assert {pod["metadata"]["name"] for pod in api.list(pods)["items"]} == {"going-on", "unknown", "not-deleted"}
+        for pod in ("going-on", "unknown"):
+            told(api, f"{pods}/{pod}", "Failed", {"terminated": {"exitCode": 143, "reason": "Error"}})
+    assert not api.exists(f"{NAMESPACES}/{name}")
+
+
+def told(api: KubernetesApi, pod: str, phase: str, state: Json) -> None:
+    """What a kubelet would tell of a pod."""
+    container = {"name": "main", "image": "busybox:1.36", "imageID": "", "ready": False, "restartCount": 0}
+    api.merge_patch(f"{pod}/status", {"status": {"phase": phase, "containerStatuses": [{**container, "state": state}]}})
 
 
 def test_one_that_is_there_already_is_left_alone(api: KubernetesApi) -> None:
