@@ -19,6 +19,9 @@ from exitcode_fixtures.clusters.cluster import Cluster, ClusterIdentity, OpenClu
 MARK = "EXITCODE_TEST_MARK"
 """Environment variable that every process of a test inherits, so that it can be told from all others."""
 PATIENCE_S = 60.0
+NO_REAL_CLUSTER = "EXITCODE_REAL_KUBECONFIG names no real cluster: what only a real one can show is not tested here"
+NO_KIND = "REAL_KIND_IMAGE names no node image, or kind or docker is not on PATH: kind is not tested for real"
+"""Why tests that are marked `real_cluster` are skipped."""
 
 
 @contextmanager
@@ -39,7 +42,7 @@ def real_kubeconfig() -> Path:
     """The kubeconfig of a real cluster, where the environment names one; else the test is skipped, and says why."""
     named = os.environ.get("EXITCODE_REAL_KUBECONFIG")
     if not named:
-        pytest.skip("EXITCODE_REAL_KUBECONFIG names no real cluster: what only a real one can show is not tested here")
+        pytest.skip(NO_REAL_CLUSTER)
     return Path(named)
 
 

@@ -139,6 +139,7 @@ def test_no_other_contract_is_held_against_jobs(tmp_path: Path, env: dict[str, s
     assert "The adapter batch cannot be judged by kubeflow-api" in ran.stderr
 
 
+@pytest.mark.real_cluster
 def test_the_jobs_of_a_real_cluster_are_certified_as_far_as_it_knows_them(tmp_path: Path, env: dict[str, str]) -> None:
     kubeconfig = real_kubeconfig()
     names = ("job-worker-exit1-worker1", "job-worker-onfailure137-worker1", "job-worker-never1-worker1")

@@ -124,6 +124,7 @@ def test_an_embedded_cluster_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert str(tmp_path / "log") in problem.value.advice
 
 
+@pytest.mark.real_cluster
 def test_a_real_cluster_is_known_by_what_it_says(tmp_path: Path) -> None:
     with open_cluster(address_of(real_kubeconfig()), state=tmp_path) as cluster:
         assert cluster.identity.type == "kubeconfig"
@@ -132,6 +133,7 @@ def test_a_real_cluster_is_known_by_what_it_says(tmp_path: Path) -> None:
         assert (cluster.identity.nodes or 0) >= 1
 
 
+@pytest.mark.real_cluster
 def test_a_user_without_rights_is_told(tmp_path: Path) -> None:
     """A real server that lets anonymous users ask for its version, and for nothing else."""
     with connected(real_kubeconfig()) as api:
@@ -149,6 +151,7 @@ def test_a_user_without_rights_is_told(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.real_cluster
 def test_rights_that_are_missing_are_all_named(tmp_path: Path) -> None:
     """A service account of a real cluster, which may do nothing but look at namespaces."""
     rbac = "/apis/rbac.authorization.k8s.io/v1"

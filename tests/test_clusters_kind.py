@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cluster_support import environment
+from cluster_support import NO_KIND, environment
 
 from exitcode_fixtures.certification_run import plugin_arguments
 
@@ -45,10 +45,8 @@ def test_it_can_be_used_at_once(cluster):
 def kind_image() -> str:
     """The node image of real-kind, where the environment names one; else the test is skipped, and says why."""
     image = os.environ.get("REAL_KIND_IMAGE")
-    if not image:
-        pytest.skip("REAL_KIND_IMAGE names no node image: kind is not tested for real")
-    if shutil.which("kind") is None or shutil.which("docker") is None:
-        pytest.skip("there is no kind or no docker on PATH: kind is not tested for real")
+    if not image or shutil.which("kind") is None or shutil.which("docker") is None:
+        pytest.skip(NO_KIND)
     return image
 
 
@@ -67,6 +65,7 @@ def run(folder: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=WITHIN_S, check=False)
 
 
+@pytest.mark.real_cluster
 def test_a_cluster_is_kept_on_request_found_again_and_deleted(tmp_path: Path) -> None:
     kind_image()
     try:
@@ -87,6 +86,7 @@ def test_a_cluster_is_kept_on_request_found_again_and_deleted(tmp_path: Path) ->
         subprocess.run(["kind", "delete", "cluster", "--name", NAME], capture_output=True, check=False)
 
 
+@pytest.mark.real_cluster
 def test_a_cluster_that_cannot_be_created_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
     kind_image()
     failed = run(tmp_path, "--kind-image", "registry.invalid/node:1")

@@ -176,7 +176,7 @@ def cluster_arguments(name: str) -> list[str]:
     return [] if name == "embedded" else ["--cluster", f"kubeconfig:{real_kubeconfig()}", "--install-crds"]
 
 
-@pytest.mark.parametrize("cluster", ["embedded", "real"])
+@pytest.mark.parametrize("cluster", ["embedded", pytest.param("real", marks=pytest.mark.real_cluster)])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_nothing_remains_of_a_run_that_is_interrupted(
     tmp_path: Path, env: dict[str, str], cluster: str, number: signal.Signals
@@ -204,6 +204,7 @@ def test_nothing_remains_of_a_run_that_is_interrupted(
     assert (tmp_path / "again" / "index.html").exists()
 
 
+@pytest.mark.real_cluster
 def test_a_killed_run_leaves_only_what_cleanup_removes(tmp_path: Path, env: dict[str, str]) -> None:
     out = tmp_path / "out"
     arguments = ["run", *cluster_arguments("real"), "-k", SCENARIO, "--out", str(out)]

@@ -24,6 +24,8 @@ from exitcode_fixtures.run_namespace import LEASE, NAMESPACES, RUN_LABEL, leases
 from exitcode_fixtures.waiting import wait_for_all
 from exitcode_reports.recording import Recording, read_recording
 
+pytestmark = pytest.mark.real_cluster
+
 RUN_S: Final = 240.0
 DEPLOYMENTS: Final = "/apis/apps/v1/deployments"
 SECRETS: Final = "/api/v1/secrets"

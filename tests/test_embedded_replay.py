@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from api_replay_support import SCRIPTS, Script, Server, differences, replay
+from cluster_support import NO_REAL_CLUSTER
 from embedded_support import embedded_process
 
 REAL = os.environ.get("EXITCODE_REAL_KUBECONFIG")
@@ -76,7 +77,8 @@ def test_embedded_answers_as_kubernetes_did(script: Script, embedded: dict[Scrip
     check(script, embedded[script], theirs)
 
 
-@pytest.mark.skipif(REAL is None, reason="EXITCODE_REAL_KUBECONFIG names no real cluster")
+@pytest.mark.real_cluster
+@pytest.mark.skipif(REAL is None, reason=NO_REAL_CLUSTER)
 @each_script
 def test_embedded_answers_as_kubernetes_does(script: Script, embedded: dict[Script, Answers]) -> None:
     assert REAL is not None

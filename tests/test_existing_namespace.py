@@ -303,6 +303,17 @@ def test_a_lease_that_another_run_has_taken_over_is_left_to_it(api: KubernetesAp
     api.delete(lease)
 
 
+def test_the_list_of_a_run_without_its_lease_is_one_sentence(api: KubernetesApi, team: str) -> None:
+    killed(api, team)
+    run = api.get(f"{NAMESPACES}/{team}/configmaps/{MADE}")["metadata"]["labels"][RUN_LABEL]
+    api.delete(f"{leases_of(team)}/{LEASE}")
+    before = contents(api, team)
+    with pytest.raises(ClusterUnavailable, match=rf"the ConfigMap {MADE} of the run {run}, but no Lease") as told:
+        enter(api, team)
+    assert f"kubectl -n {team} delete tfjobs,pytorchjobs,configmaps -l {RUN_LABEL}={run}" in told.value.advice
+    assert contents(api, team) == before
+
+
 def test_two_guests_are_one_too_many(api: KubernetesApi, team: str) -> None:
     with existing_namespace(api, team, new_run_id(), kinds=KINDS, scenarios=[]):
         with pytest.raises(ClusterUnavailable, match=f"In the namespace {team} the run .* is under way"):

@@ -37,6 +37,7 @@ def test_one_that_is_refused_is_one_sentence(tmp_path: Path) -> None:
     assert not (tmp_path / "conformance-report" / "recording.jsonl").exists()
 
 
+@pytest.mark.real_cluster
 @pytest.mark.parametrize(
     ("image", "problem"),
     [
@@ -52,6 +53,7 @@ def test_one_that_cannot_be_had_is_one_sentence(image: str, problem: str) -> Non
         assert not api.exists(f"/api/v1/namespaces/{namespace}/pods/{POD}")
 
 
+@pytest.mark.real_cluster
 def test_one_without_a_node_says_why() -> None:
     with connected(real_kubeconfig()) as api, run_namespace(api, new_run_id()) as namespace:
         quota = {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}}

@@ -42,6 +42,8 @@ class Stage:
     def __init__(self, folder: Path, cluster: Cluster, namespace: str = "ns") -> None:
         self.log_path = folder / "out" / "operator.log"
         self.events: queue.SimpleQueue[tuple[str, dict[str, Any]]] = queue.SimpleQueue()
+        self.temporary = folder / "temporary"
+        self.temporary.mkdir(exist_ok=True)
         self._cluster = cluster
         self._namespace = namespace
 
@@ -52,6 +54,7 @@ class Stage:
             self._namespace,
             log_path=self.log_path,
             on_event=lambda name, detail: self.events.put((name, detail)),
+            temporary=self.temporary,
             run_id="test",
         )
 
@@ -90,6 +93,17 @@ def test_it_is_ready_when_a_line_says_so_and_gone_afterwards(stage: Stage, marke
     assert marked_processes(marked) == {}
     assert sorted(stage.log_path.read_text().split()) == ["on", "starting", "up"]
     assert stage.events.empty(), "an operator that was stopped has not ended by itself"
+
+
+def test_its_temporary_files_go_where_the_run_removes_them(stage: Stage, tmp_path: Path) -> None:
+    with stage.launch(**shell("mktemp; echo up; exec sleep 60")):
+        assert stage.event()[0] == "operator-started"
+    (left,) = stage.temporary.iterdir()
+    assert stage.log_path.read_text() == f"{left}\nup\n"
+    own = shell('echo "$TMPDIR"; echo up; exec sleep 60', environment={"TMPDIR": str(tmp_path)})
+    with stage.launch(**own):
+        pass
+    assert stage.log_path.read_text() == f"{tmp_path}\nup\n"
 
 
 def test_it_is_stopped_and_started_again(stage: Stage, marked: Path) -> None:
@@ -289,6 +303,7 @@ ROLE = {
 }
 
 
+@pytest.mark.real_cluster
 def test_manifests_are_deployed_watched_and_removed(tmp_path: Path) -> None:
     path = "/apis/rbac.authorization.k8s.io/v1/clusterroles/exitcode-test-operator"
     (tmp_path / "operator.json").write_text(json.dumps({"kind": "List", "items": [ROLE, DEPLOYMENT]}))
@@ -316,6 +331,7 @@ def test_manifests_are_deployed_watched_and_removed(tmp_path: Path) -> None:
         assert api.list(f"/apis/apps/v1/namespaces/{namespace}/deployments")["items"] == []
 
 
+@pytest.mark.real_cluster
 def test_an_operator_that_is_there_is_found_watched_and_left_alone(tmp_path: Path) -> None:
     with (
         open_cluster(address_of(real_kubeconfig()), state=tmp_path) as cluster,
@@ -339,6 +355,7 @@ def test_an_operator_that_is_there_is_found_watched_and_left_alone(tmp_path: Pat
         assert [item["metadata"]["name"] for item in api.list(deployments)["items"]] == ["operator", "scaled"]
 
 
+@pytest.mark.real_cluster
 def test_one_that_does_not_come_up_is_told_as_its_pod_tells_it(tmp_path: Path) -> None:
     template = DEPLOYMENT["spec"]["template"]
     container = {**template["spec"]["containers"][0], "image": "registry.invalid/absent:1.37.0-glibc"}

@@ -27,7 +27,7 @@ from exitcode_fixtures.run_namespace import (
 from exitcode_fixtures.stale import live_runs, remove_stale_runs
 
 
-@pytest.fixture(scope="module", params=["embedded", "real"])
+@pytest.fixture(scope="module", params=["embedded", pytest.param("real", marks=pytest.mark.real_cluster)])
 def api(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KubernetesApi]:
     opened: AbstractContextManager[KubernetesApi] = (
         embedded_api(tmp_path_factory.mktemp("cluster"))
@@ -102,12 +102,13 @@ def test_a_pod_that_was_deleted_is_gone_when_its_containers_have_ended(api: Kube
     with run_namespace(api, new_run_id()) as name:
         pods = f"{NAMESPACES}/{name}/pods"
         container: Json = {"name": "main", "image": "busybox:1.36"}
-        for pod in ("ended", "going-on", "unknown", "not-deleted"):
+        for pod in ("ended", "never-begun", "going-on", "unknown", "not-deleted"):
             body = {"metadata": {"name": pod}, "spec": {"nodeName": "nowhere", "containers": [container]}}
             api.create(pods, {"apiVersion": "v1", "kind": "Pod", **body})
             if pod != "not-deleted":
                 api.delete(f"{pods}/{pod}", grace_period_s=600)
         told(api, f"{pods}/ended", "Failed", {"terminated": {"exitCode": 143, "reason": "Error"}})
+        told(api, f"{pods}/never-begun", "Failed", {"waiting": {"reason": "ContainerCreating"}})
         told(api, f"{pods}/going-on", "Failed", {"running": {}})
         told(api, f"{pods}/not-deleted", "Succeeded", {"terminated": {"exitCode": 0, "reason": "Completed"}})
         EndedPods(api, name).release(api.list(pods)["items"])

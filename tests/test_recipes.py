@@ -263,6 +263,7 @@ def test_the_embedded_api_server_takes_the_objects(tmp_path: Path) -> None:
                 must_be_taken(one, cluster.kubeconfig, tmp_path)
 
 
+@pytest.mark.real_cluster
 def test_a_real_api_server_takes_the_objects(tmp_path: Path) -> None:
     """All of them, without creating any."""
     kubeconfig = real_kubeconfig()

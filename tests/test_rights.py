@@ -8,6 +8,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
 import yaml
 from cluster_support import environment, real_kubeconfig, run_command
 from request_log import granted_by, logged, told
@@ -114,6 +115,7 @@ def operator_of_its_own(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.real_cluster
 def test_the_account_is_enough_for_a_run_and_none_of_its_rights_is_unused(tmp_path: Path) -> None:
     role = granted_by(documents()["ClusterRole"])
     with connected(real_kubeconfig()) as api, account(api) as token, logged(api.server, authority()) as log:
@@ -139,6 +141,7 @@ def test_the_account_is_enough_for_a_run_and_none_of_its_rights_is_unused(tmp_pa
     assert all(verbs == of_kinds[0] for verbs in of_kinds), "every kind is asked for the same"
 
 
+@pytest.mark.real_cluster
 def test_a_run_without_one_of_them_names_it(tmp_path: Path) -> None:
     role = granted_by(documents()["ClusterRole"])
     with connected(real_kubeconfig()) as api, account(api) as token:

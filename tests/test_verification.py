@@ -10,6 +10,7 @@ import pytest
 from cluster_support import environment, run_command
 
 from exitcode_fixtures.errors import ExitStatus
+from exitcode_fixtures.verify_command import NAMED
 from exitcode_reports.recording import read_recording
 
 RUN_S = 180.0
@@ -48,6 +49,7 @@ def test_what_a_cluster_has_shown_comes_out_again(name: str, tmp_path: Path) -> 
     # The corpus is of a few scenarios only.
     assert status == ExitStatus.UNDECIDED
     assert "without a verdict: " in said
+    assert all(line.count("; ") <= NAMED for line in said.splitlines()), "of many cases the first are named"
 
 
 def test_a_whole_run_is_verified(tmp_path: Path) -> None:
