@@ -100,7 +100,11 @@ def test_paths_start_at_the_descriptions_own_folder(tmp_path: Path, monkeypatch:
     [
         ("adapter: kubeflow\n", "", "line 1, lacks the key `adapter`"),
         ("adapter:", "adaptor:", "line 3, has an unknown key `adaptor`"),
-        ("log_line: up$, stream: stderr", "http: '127.0.0.1:8081/readyz'", "begins with http:// or https://"),
+        (
+            "log_line: up$, stream: stderr",
+            "http: '127.0.0.1:8081/readyz'",
+            "line 8, is wrong at `start.ready.http`: it is no URL",
+        ),
         ("contract: kubeflow-docs", "contract: kubeflow-docs\nextra: 1", "line 15, has an unknown key `extra`"),
         ("contract: kubeflow-docs", "contract: kubeflow-docs\nname: b", "line 15, has the key `name` twice"),
         (
@@ -113,20 +117,24 @@ def test_paths_start_at_the_descriptions_own_folder(tmp_path: Path, monkeypatch:
         ("[TFJob]", "[]", "line 10, is wrong at `kinds`: it may not be empty"),
         ("[TFJob]", "[TFJob, TFJob]", "line 10, is wrong at `kinds`: `TFJob` is named twice"),
         ("[identity]", "[identity, magic]", "line 13, is wrong at `features.1`: 'magic' is unknown; known are"),
-        ('version: "1"', "version: cluster", "`identity.version` may be `cluster` only with the adapter batch"),
-        ("[TFJob]", "[Job]", "`Job` is no kind of the adapter kubeflow, but of batch"),
-        ("adapter: kubeflow", "adapter: batch", "`TFJob` is no kind of the adapter batch, but of kubeflow"),
-        ("label_generation: v1.6\n", "", "`label_generation` is needed by the adapter kubeflow"),
-        ("clean_pod_policy_default: None\n", "", "`clean_pod_policy_default` is needed by the adapter kubeflow"),
+        ('version: "1"', "version: cluster", "line 2, is wrong at `identity.version`: it may be `cluster` only with"),
+        ("[TFJob]", "[Job]", "line 10, is wrong at `kinds.0`: `Job` is no kind of the adapter kubeflow"),
+        (
+            "adapter: kubeflow",
+            "adapter: batch",
+            "line 10, is wrong at `kinds.0`: `TFJob` is no kind of",
+        ),
+        ("label_generation: v1.6\n", "", "line 3, is wrong at `adapter`: kubeflow needs the key `label_generation`"),
+        ("clean_pod_policy_default: None\n", "", "`adapter`: kubeflow needs the key `clean_pod_policy_default`"),
         (
             "[TFJob]",
             "[TFJob]\nkind_traits: {PyTorchJob: {container: torch}}",
-            "`kind_traits` speaks of PyTorchJob, which is not among the kinds",
+            "line 11, is wrong at `kind_traits.PyTorchJob`: PyTorchJob is not among the kinds",
         ),
         (
             "[TFJob]",
             "[TFJob]\nkind_traits: {TFJob: {replica_types: [Worker, Nobody]}}",
-            "TFJob has no replica type Nobody; it has PS, Worker, Chief, Master, Evaluator",
+            "at `kind_traits.TFJob.replica_types`: TFJob has no replica type Nobody; it has PS, Worker, Chief, ",
         ),
         (
             "[TFJob]",
@@ -136,12 +144,12 @@ def test_paths_start_at_the_descriptions_own_folder(tmp_path: Path, monkeypatch:
         (
             "[TFJob]",
             "[TFJob]\nkind_traits: {TFJob: {events: {ExitedWithCode: E, SuccessfulCreatePod: E}}}",
-            "event `E` of TFJob cannot stand for two",
+            "line 11, is wrong at `kind_traits.TFJob.events`: `E` cannot stand for two",
         ),
         (
             "[TFJob]",
             "[TFJob]\nkind_traits: {TFJob: {conditions: {Succeeded: Running}}}",
-            "condition `Running` of TFJob cannot stand for two",
+            "line 11, is wrong at `kind_traits.TFJob.conditions`: `Running` cannot stand for two",
         ),
         (
             "[TFJob]",
@@ -171,7 +179,7 @@ def test_paths_start_at_the_descriptions_own_folder(tmp_path: Path, monkeypatch:
         ),
         ("up$", "'(['", "line 8, is wrong at `start.ready.log_line`: '([' is no regular expression"),
         ("log_line: up$, ", "", "line 8, is wrong at `start.ready`: exactly one of log_line, http, lease"),
-        ("log_line: up$", "http: http://x", "line 8, is wrong at `start.ready`: stream belongs to log_line"),
+        ("log_line: up$", "http: http://x", "line 8, is wrong at `start.ready.stream`: stream belongs to log_line"),
         (
             "{context}",
             "{cluster}",
@@ -183,11 +191,11 @@ def test_paths_start_at_the_descriptions_own_folder(tmp_path: Path, monkeypatch:
             "  working_directory: absent",
             "line 9, is wrong at `start.working_directory`: there is no",
         ),
-        ("{terminal: 20}", "{patience: 20}", "line 15, is wrong at `timeouts`: there is no timeout `patience`"),
+        ("{terminal: 20}", "{patience: 20}", "line 15, is wrong at `timeouts.patience`: there is no such timeout"),
         (
             "{terminal: 20}",
             "{never: 1}",
-            "line 15, is wrong at `timeouts`: `never` may not be shorter than",
+            "line 15, is wrong at `timeouts.never`: it may not be shorter than",
         ),
         ("EXIT-01", "EXIT-99", "line 17, is wrong at `waivers.0.requirement`: 'EXIT-99' is unknown; known are CLEAN-0"),
         ("[identity]", "[]", "line 13, is wrong at `features`: it may not be empty"),
@@ -231,7 +239,9 @@ def test_one_that_moves_is_not(tmp_path: Path, version: str) -> None:
 def test_a_process_that_nobody_sees_is_not_claimed(tmp_path: Path) -> None:
     start, kinds = WHOLE.index("  mode: process"), WHOLE.index("kinds:")
     text = f"{WHOLE[:start]}  mode: none\n{WHOLE[kinds:]}".replace("[identity]", "[identity, operator-process]")
-    with pytest.raises(UsageError, match=r"name `start\.deployment`, or do not claim `operator-process`"):
+    with pytest.raises(
+        UsageError, match=r"line 9, is wrong at `features\.1`: .* name `start\.deployment`, or do not claim it"
+    ):
         load_description(written(tmp_path, text))
     named = load_description(
         written(tmp_path, text.replace("mode: none", "mode: none\n  deployment: kubeflow/operator"))
