@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from skip_reasons import NO_REAL_CLUSTER
 
 from exitcode_fixtures.api import KubernetesApi, connected
 from exitcode_fixtures.clusters.address import ClusterAddress, parse_address
@@ -19,9 +20,6 @@ from exitcode_fixtures.clusters.cluster import Cluster, ClusterIdentity, OpenClu
 MARK = "EXITCODE_TEST_MARK"
 """Environment variable that every process of a test inherits, so that it can be told from all others."""
 PATIENCE_S = 60.0
-NO_REAL_CLUSTER = "EXITCODE_REAL_KUBECONFIG names no real cluster: what only a real one can show is not tested here"
-NO_KIND = "REAL_KIND_IMAGE names no node image, or kind or docker is not on PATH: kind is not tested for real"
-"""Why tests that are marked `real_cluster` are skipped."""
 
 
 @contextmanager

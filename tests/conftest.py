@@ -3,7 +3,7 @@
 from collections.abc import Generator
 
 import pytest
-from cluster_support import NO_KIND, NO_REAL_CLUSTER
+from skip_reasons import NO_KIND, NO_REAL_CLUSTER
 
 
 @pytest.hookimpl(wrapper=True)

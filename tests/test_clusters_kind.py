@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from cluster_support import NO_KIND, environment
+from cluster_support import environment
+from skip_reasons import NO_KIND
 
 from exitcode_fixtures.certification_run import plugin_arguments
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 import yaml
 from api_replay_support import SCRIPTS, Script, Server, differences, replay
-from cluster_support import NO_REAL_CLUSTER
 from embedded_support import embedded_process
+from skip_reasons import NO_REAL_CLUSTER
 
 REAL = os.environ.get("EXITCODE_REAL_KUBECONFIG")
 

@@ -50,6 +50,32 @@ def running(tmp_path: Path) -> subprocess.Popen[str]:
     return process
 
 
+LOST = """
+import signal
+import threading
+from exitcode_fixtures.interruption import interruptible
+
+class Finalized:
+    def __del__(self):
+        signal.raise_signal(signal.{number})
+
+try:
+    with interruptible():
+        Finalized()
+        threading.Event().wait(60)
+except KeyboardInterrupt as error:
+    print("came as", error)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_one_that_comes_while_something_is_finalized_is_not_lost(number: signal.Signals) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", LOST.format(number=number.name)], text=True, capture_output=True, timeout=50, check=False
+    )
+    assert (ran.stdout, ran.stderr) == (f"came as {number.name}\n", "")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_removes_everything_and_says_that_it_is_partial(
     running: subprocess.Popen[str], number: signal.Signals, tmp_path: Path
