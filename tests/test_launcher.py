@@ -42,8 +42,6 @@ class Stage:
     def __init__(self, folder: Path, cluster: Cluster, namespace: str = "ns") -> None:
         self.log_path = folder / "out" / "operator.log"
         self.events: queue.SimpleQueue[tuple[str, dict[str, Any]]] = queue.SimpleQueue()
-        self.temporary = folder / "temporary"
-        self.temporary.mkdir(exist_ok=True)
         self._cluster = cluster
         self._namespace = namespace
 
@@ -54,7 +52,6 @@ class Stage:
             self._namespace,
             log_path=self.log_path,
             on_event=lambda name, detail: self.events.put((name, detail)),
-            temporary=self.temporary,
             run_id="test",
         )
 
@@ -93,17 +90,6 @@ def test_it_is_ready_when_a_line_says_so_and_gone_afterwards(stage: Stage, marke
     assert marked_processes(marked) == {}
     assert sorted(stage.log_path.read_text().split()) == ["on", "starting", "up"]
     assert stage.events.empty(), "an operator that was stopped has not ended by itself"
-
-
-def test_its_temporary_files_go_where_the_run_removes_them(stage: Stage, tmp_path: Path) -> None:
-    with stage.launch(**shell("mktemp; echo up; exec sleep 60")):
-        assert stage.event()[0] == "operator-started"
-    (left,) = stage.temporary.iterdir()
-    assert stage.log_path.read_text() == f"{left}\nup\n"
-    own = shell('echo "$TMPDIR"; echo up; exec sleep 60', environment={"TMPDIR": str(tmp_path)})
-    with stage.launch(**own):
-        pass
-    assert stage.log_path.read_text() == f"{tmp_path}\nup\n"
 
 
 def test_it_is_stopped_and_started_again(stage: Stage, marked: Path) -> None:
