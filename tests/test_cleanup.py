@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,12 @@ from exitcode_fixtures.cleanup import clean_machine
 from exitcode_fixtures.crds import CRDS, LENT_LABEL, available_crds, bundled_crds, remove_lent
 from exitcode_fixtures.created_objects import CreatedObjects
 from exitcode_fixtures.errors import ClusterUnavailable, HarnessError
+from exitcode_fixtures.request import read_request
 from exitcode_fixtures.run_folder import KindRecord, new_run_id, run_folder, stale_folders
+from exitcode_fixtures.run_home import run_home
 from exitcode_fixtures.run_namespace import NAMESPACES, run_namespace
 from exitcode_fixtures.stale import remove_stale_folders, remove_stale_runs
+from exitcode_fixtures.waiting import wait_for
 
 TFJOB = "tfjobs.kubeflow.org"
 KILLED_RUN = """
@@ -140,6 +144,36 @@ def test_lent_crds_go_with_the_last_run_that_uses_them(api: KubernetesApi) -> No
         assert crds(api) == {TFJOB}
         entered.__exit__(None, None, None)
         assert crds(api) == set()
+
+
+def test_lent_crds_go_with_two_runs_that_end_at_once(api: KubernetesApi) -> None:
+    """The other one is there until the first has left its CRDs to it, and gone before the first is."""
+    settings, _ = read_request(operator=None, cluster="embedded", profile="core", contract=None)
+    other = f"{NAMESPACES}/exitcode-other"
+    labels = {"exitcode-conformance/run": "other"}
+    api.create(NAMESPACES, {"metadata": {"name": "exitcode-other", "labels": labels}})
+
+    def end_the_other(namespace: str) -> None:
+        wait_for(
+            api,
+            NAMESPACES,
+            namespace,
+            lambda found: found is None or "deletionTimestamp" in found["metadata"],
+            within_s=60,
+            on_timeout=lambda _: HarnessError("the first does not end", ""),
+        )
+        assert crds(api), "it has left them"
+        api.delete(other)
+        held = f"{NAMESPACES}/{namespace}/configmaps/held"
+        api.merge_patch(held, {"metadata": {"finalizers": None}})
+
+    with ThreadPoolExecutor() as threads:
+        with run_home(api, settings, (), run_id=new_run_id(), installs_crds=True, on_way_out=False) as namespace:
+            held = {"metadata": {"name": "held", "finalizers": ["example.org/held"]}}
+            api.create(f"{NAMESPACES}/{namespace}/configmaps", held)
+            ended = threads.submit(end_the_other, namespace)
+        ended.result()
+    assert crds(api) == set()
 
 
 def test_lent_crds_that_somebody_uses_stay(api: KubernetesApi) -> None:
